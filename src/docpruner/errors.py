@@ -1,0 +1,47 @@
+"""Every error a user can meet, in one tree.
+
+DocPrunerError
+├── InvalidPageError     a page's arrays don't fit together
+├── SpecError            a reduction spec names something that doesn't exist
+├── ReductionError       a page lacks what a strategy needs
+├── CodecError           vectors that a codec can't store, bytes it can't read
+├── ScoringError         queries and corpus that can't be scored
+└── MissingExtraError    an optional dependency is not installed
+
+PruningWarning           a threshold pruned nothing, or everything
+"""
+
+
+class DocPrunerError(Exception):
+    """Base of all errors raised by docpruner on purpose."""
+
+
+class InvalidPageError(DocPrunerError, ValueError):
+    """The arrays of a page don't fit together."""
+
+
+class SpecError(DocPrunerError, ValueError):
+    """A reduction spec that can't be understood."""
+
+
+class ReductionError(DocPrunerError, ValueError):
+    """A page that lacks what a strategy needs."""
+
+
+class CodecError(DocPrunerError, ValueError):
+    """Vectors that a codec can't store, or bytes that it can't read."""
+
+
+class ScoringError(DocPrunerError, ValueError):
+    """Queries and corpus that can't be scored against each other."""
+
+
+class MissingExtraError(DocPrunerError, ImportError):
+    """An optional dependency is missing; the message is the command that installs it."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f'{feature} needs the "{extra}" extra: pip install "docpruner[{extra}]"')
+
+
+class PruningWarning(UserWarning):
+    """A threshold pruned nothing, or everything, on some page."""

@@ -1,0 +1,20 @@
+"""DocPruner itself."""
+
+from docpruner.reduce.keep import keep_patches
+from docpruner.reduce.strategy import strategy
+from docpruner.reduce.threshold import AdaptationFactor, StatisticsChoice, above, adaptive_tau
+from docpruner.types import PageEmbedding, Reduction
+
+
+@strategy("docpruner", "adaptive pruning")
+def adaptive_threshold(
+    page: PageEmbedding, *, k: AdaptationFactor = -0.25, statistics: StatisticsChoice = "paper"
+) -> Reduction:
+    """Keep the patches whose importance exceeds the page's mean by k deviations.
+
+    The most important patch always stays. Pages whose patches all matter alike have σ = 0, and
+    by the paper's strict inequality keep only that one; a warning says so.
+    """
+    importance = page.importance[page.patches]
+    tau = adaptive_tau(importance, k, statistics)
+    return keep_patches(page, above(importance, tau, page.name))

@@ -1,0 +1,62 @@
+"""Attention plus similarity to the global token."""
+
+from typing import Annotated, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from docpruner.errors import ReductionError
+from docpruner.reduce.keep import keep_patches
+from docpruner.reduce.strategy import Parameter, strategy
+from docpruner.reduce.threshold import AdaptationFactor, StatisticsChoice, above, adaptive_tau
+from docpruner.types import FloatArray, PageEmbedding, Reduction
+
+Doubles = npt.NDArray[np.float64]
+
+
+@strategy("attention-similarity", "adaptive pruning")
+def attention_similarity(
+    page: PageEmbedding,
+    *,
+    k: AdaptationFactor = 0.0,
+    alpha: Annotated[
+        float, Parameter("weight of attention", grid=(0.1, 0.3, 0.5, 0.7, 0.9), low=0, high=1)
+    ] = 0.5,
+    scale: Annotated[
+        Literal["paper", "minmax"], Parameter("minmax brings both terms to 0..1 on each page")
+    ] = "paper",
+    statistics: StatisticsChoice = "paper",
+) -> Reduction:
+    """Keep the patches with much attention and a vector like the global token's.
+
+    score = α·importance + (1-α)·cosine to the global token, cut at μ + k·σ of the page's scores.
+
+    The two terms live on different scales: attention is about 1/patches, a cosine 0..1. With
+    `scale="paper"` they are added as they are, as the paper writes it, so that on a real page the
+    cosine decides nearly alone for any α < 1. With `scale="minmax"` each is first stretched to
+    0..1 over the page's patches, and α means what it seems to.
+    """
+    if page.global_vector is None:
+        raise ReductionError(
+            f"page {page.name}: attention-similarity needs the vector of the global token; "
+            "pass `global_vector` to the PageEmbedding"
+        )
+    patches = page.patches
+    attention = page.importance[patches].astype(np.float64)
+    cosine = cosines(page.vectors[patches], page.global_vector[None, :])[:, 0]
+    if scale == "minmax":
+        attention, cosine = _stretched(attention), _stretched(cosine)
+    score = alpha * attention + (1 - alpha) * cosine
+    return keep_patches(page, above(score, adaptive_tau(score, k, statistics), page.name))
+
+
+def cosines(a: FloatArray, b: FloatArray) -> Doubles:
+    """Cosine of every row of `a` with every row of `b`; 0 where a row is zero."""
+    products = (a @ b.T).astype(np.float64)
+    lengths = np.linalg.norm(a, axis=1)[:, None] * np.linalg.norm(b, axis=1)[None, :]
+    return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
+
+
+def _stretched(values: Doubles) -> Doubles:
+    span = values.max() - values.min()
+    return (values - values.min()) / span if span > 0 else np.zeros_like(values)

@@ -1,0 +1,62 @@
+"""The adaptive threshold τ = μ + k·σ of a page's scores, and what is kept above it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from docpruner.errors import PruningWarning
+from docpruner.reduce.strategy import Parameter
+from docpruner.types import BoolArray
+
+Scores = npt.NDArray[np.floating[Any]]
+Statistics = Literal["paper", "robust"]
+
+K_GRID = (-0.5, -0.25, 0.0, 0.25, 0.5, 1.0)
+
+AdaptationFactor = Annotated[
+    float, Parameter("deviations above the mean a patch must reach", grid=K_GRID)
+]
+StatisticsChoice = Annotated[
+    Statistics, Parameter("robust clips scores at Q3 + 3·IQR before taking μ and σ")
+]
+
+
+def adaptive_tau(scores: Scores, k: float, statistics: Statistics = "paper") -> float:
+    """μ + k·σ, with the population deviation.
+
+    `robust` first clips the scores at Q3 + 3·IQR: where a few attention sinks carry most of the
+    mass, σ exceeds μ and for k < 0 the paper's τ is negative, so nothing would be pruned.
+    """
+    values = scores.astype(np.float64)
+    if statistics == "robust":
+        q1, q3 = np.percentile(values, [25, 75])
+        values = np.minimum(values, q3 + 3 * (q3 - q1))
+    low, high = values.min(), values.max()
+    if low == high:  # rounding in the mean must not decide whether equal scores stay or go
+        return float(low)
+    return float(values.mean() + k * values.std())
+
+
+def above(scores: Scores, tau: float, name: str) -> BoolArray:
+    """Which scores exceed `tau`; the best one (the first of equals) if none does.
+
+    Warns, naming the page, when the threshold separates nothing from nothing.
+    """
+    kept = scores.astype(np.float64) > tau
+    if len(kept) > 1 and kept.all():
+        _warn(name, tau, f"prunes nothing: all {len(kept)} patches stay", 'try statistics="robust"')
+    if not kept.any():
+        kept[np.argmax(scores)] = True
+        if len(kept) > 1:
+            message = f"prunes everything: only the best of {len(kept)} patches stays"
+            _warn(name, tau, message, "are the importances all equal, or the threshold too high?")
+    return kept
+
+
+def _warn(name: str, tau: float, what: str, remedy: str) -> None:
+    message = f"page {name}: the threshold {tau:.3g} {what}; {remedy}"
+    warnings.warn(message, PruningWarning, stacklevel=4)

@@ -1,0 +1,197 @@
+"""What flows from stage to stage. Frozen, numpy only, read-only arrays.
+
+`Page` and `Hit` arrive with the stages that make them; so far a page is what an encoder says of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from docpruner.errors import InvalidPageError
+
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int32]
+BoolArray = npt.NDArray[np.bool_]
+
+Prompt = Literal["default", "noise-filtering"]
+
+SPECIAL = -1
+"""The cell of a vector that stands for no place on the page (prompt text around the image)."""
+
+
+@dataclass(frozen=True, eq=False)
+class PageEmbedding:
+    """One page as its encoder sees it: a vector per patch and how much the page's own global
+    token looks at it.
+
+    Vectors are addressed by their row. `cells` gives each row's place as `row * columns + column` of
+    `grid`; several vectors may share a cell, and special tokens have none (`SPECIAL`). Special
+    tokens are stored and scored like any vector, but are never pruned, merged or counted.
+    """
+
+    name: str
+    vectors: FloatArray  # (n, dim)
+    importance: FloatArray  # (n,), attention of the global token, ≥ 0; ignored on special tokens
+    grid: tuple[int, int]  # rows, columns
+    cells: IntArray = field(default=None)  # type: ignore[assignment]  # (n,); row-major by default
+    boxes: FloatArray = field(default=None)  # type: ignore[assignment]  # (n, 4) x0 y0 x1 y1 in 0..1
+    global_vector: FloatArray | None = None  # (dim,)
+    prompt: Prompt = "default"
+
+    def __post_init__(self) -> None:
+        vectors = _floats(self.name, "vectors", self.vectors, ("n", "dim"))
+        count = len(vectors)
+        importance = _floats(self.name, "importance", self.importance, (count,))
+        grid = _checked_grid(self.name, self.grid)
+        cells = _checked_cells(self.name, self.cells, count, grid)
+        on_page = cells != SPECIAL
+        if not on_page.any():
+            raise InvalidPageError(f"page {self.name}: no patch on the grid, only special tokens")
+        if (importance < 0).any():
+            row = int(np.argmax(importance < 0))
+            raise InvalidPageError(
+                f"page {self.name}: importance {importance[row]:g} at vector {row}; attention is "
+                "never negative, shift or clip other scores before building a PageEmbedding"
+            )
+        boxes = cell_boxes(cells, grid) if self.boxes is None else self.boxes
+        set_field = object.__setattr__
+        set_field(self, "vectors", vectors)
+        set_field(self, "importance", importance)
+        set_field(self, "grid", grid)
+        set_field(self, "cells", cells)
+        set_field(self, "boxes", _floats(self.name, "boxes", boxes, (count, 4)))
+        if self.global_vector is not None:
+            shape = (vectors.shape[1],)
+            vector = _floats(self.name, "global_vector", self.global_vector, shape)
+            set_field(self, "global_vector", vector)
+
+    @property
+    def dim(self) -> int:
+        return self.vectors.shape[1]
+
+    @property
+    def patches(self) -> IntArray:
+        """Rows of the vectors that stand on the page, in order; the rest are special tokens."""
+        return np.flatnonzero(self.cells != SPECIAL).astype(np.int32)
+
+    @property
+    def entropy(self) -> float:
+        """Shannon entropy (nats) of the importances of the patches, as a distribution.
+
+        An all-zero page says nothing about where to look, which is the uniform distribution.
+        """
+        weights = self.importance[self.patches].astype(np.float64)
+        total = weights.sum()
+        if total == 0:
+            return float(np.log(len(weights)))
+        p = weights[weights > 0] / total
+        return float(-(p * np.log(p)).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """What is left of a page: fewer vectors, and for each the rows of the page it came from.
+
+    Stored vector `i` came from `sources[offsets[i]:offsets[i + 1]]`: one row for pruning, several
+    for merging. `special` marks the special tokens, which pass through every reduction.
+    """
+
+    name: str
+    vectors: FloatArray  # (m, dim)
+    sources: IntArray  # (number of rows used,)
+    offsets: IntArray  # (m + 1,)
+    special: BoolArray  # (m,)
+    page_patches: int  # patches of the page before reduction
+
+    @property
+    def patches(self) -> int:
+        """Stored vectors that are not special tokens."""
+        return int(len(self.special) - self.special.sum())
+
+    @property
+    def pruned(self) -> float:
+        """Fraction of the page's patch vectors that no longer need storing, 0..1."""
+        return 1.0 - self.patches / self.page_patches
+
+    def sources_of(self, vector: int) -> IntArray:
+        return self.sources[self.offsets[vector] : self.offsets[vector + 1]]
+
+
+def cell_boxes(cells: IntArray, grid: tuple[int, int]) -> FloatArray:
+    """The rectangle of each cell as fractions of the page; special tokens get an empty one."""
+    rows, columns = grid
+    row, column = np.divmod(cells, columns)
+    corners = np.stack([column, row, column + 1, row + 1], axis=1)
+    boxes = corners / np.array([columns, rows, columns, rows])
+    boxes[cells == SPECIAL] = 0.0
+    return boxes.astype(np.float32)
+
+
+def readonly(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _floats(page: str, what: str, value: Any, shape: tuple[int | str, ...]) -> FloatArray:
+    """`value` as a finite, read-only float32 array of `shape`; a word in `shape` stands for any size ≥ 1."""
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise InvalidPageError(f"page {page}: {what} is not an array of numbers: {error}") from None
+    fits = array.ndim == len(shape) and all(
+        got >= 1 if isinstance(want, str) else got == want
+        for got, want in zip(array.shape, shape, strict=True)
+    )
+    if not fits:
+        wanted = ", ".join(map(str, shape))
+        raise InvalidPageError(
+            f"page {page}: {what} has shape {array.shape}, expected ({wanted})"
+            + ("; one for each vector, special tokens included" if what == "importance" else "")
+        )
+    finite = np.isfinite(array)
+    if not finite.all():
+        row = int(np.argwhere(~finite)[0][0])
+        raise InvalidPageError(f"page {page}: {what} holds NaN or infinity at row {row}")
+    return readonly(array)
+
+
+def _checked_grid(page: str, grid: Any) -> tuple[int, int]:
+    try:
+        rows, columns = (int(size) for size in grid)
+    except (TypeError, ValueError):
+        rows = columns = 0
+    if rows < 1 or columns < 1:
+        raise InvalidPageError(
+            f"page {page}: grid {grid!r} is not (rows, columns), both at least 1"
+        )
+    return rows, columns
+
+
+def _checked_cells(page: str, cells: Any, count: int, grid: tuple[int, int]) -> IntArray:
+    size = grid[0] * grid[1]
+    if cells is None:
+        if count != size:
+            raise InvalidPageError(
+                f"page {page}: {count} vectors for a grid of {grid[0]}×{grid[1]} = {size} cells; "
+                f"pass `cells`, with {SPECIAL} for special tokens"
+            )
+        return readonly(np.arange(count, dtype=np.int32))
+    array = np.ascontiguousarray(cells)
+    if array.dtype.kind not in "iu" or array.shape != (count,):
+        raise InvalidPageError(
+            f"page {page}: cells has shape {array.shape} and type {array.dtype}, "
+            f"expected {count} integers, one for each vector"
+        )
+    outside = (array < SPECIAL) | (array >= size)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise InvalidPageError(
+            f"page {page}: cell {array[row]} at vector {row} is outside the grid of "
+            f"{grid[0]}×{grid[1]} = {size} cells (special tokens have cell {SPECIAL})"
+        )
+    return readonly(array.astype(np.int32))

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from docpruner.errors import InvalidPageError
 
+Array = TypeVar("Array", bound=npt.NDArray[Any])
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
@@ -28,17 +29,18 @@ class PageEmbedding:
     """One page as its encoder sees it: a vector per patch and how much the page's own global
     token looks at it.
 
-    Vectors are addressed by their row. `cells` gives each row's place as `row * columns + column` of
-    `grid`; several vectors may share a cell, and special tokens have none (`SPECIAL`). Special
-    tokens are stored and scored like any vector, but are never pruned, merged or counted.
+    Vectors are addressed by their row. `cells` gives each vector's place as `row * columns +
+    column` of `grid`; several vectors may share a cell, and special tokens have none (`SPECIAL`).
+    Special tokens are stored and scored like any vector, but never pruned, merged or counted.
     """
 
     name: str
     vectors: FloatArray  # (n, dim)
     importance: FloatArray  # (n,), attention of the global token, ≥ 0; ignored on special tokens
     grid: tuple[int, int]  # rows, columns
-    cells: IntArray = field(default=None)  # type: ignore[assignment]  # (n,); row-major by default
-    boxes: FloatArray = field(default=None)  # type: ignore[assignment]  # (n, 4) x0 y0 x1 y1 in 0..1
+    cells: IntArray = field(default=None)  # type: ignore[arg-type]  # (n,); row-major by default
+    boxes: FloatArray = field(default=None)  # type: ignore[arg-type]  # (n, 4) x0 y0 x1 y1, 0..1;
+    # the rectangles of the cells by default
     global_vector: FloatArray | None = None  # (dim,)
     prompt: Prompt = "default"
 
@@ -71,7 +73,7 @@ class PageEmbedding:
 
     @property
     def dim(self) -> int:
-        return self.vectors.shape[1]
+        return int(self.vectors.shape[1])
 
     @property
     def patches(self) -> IntArray:
@@ -126,19 +128,22 @@ def cell_boxes(cells: IntArray, grid: tuple[int, int]) -> FloatArray:
     rows, columns = grid
     row, column = np.divmod(cells, columns)
     corners = np.stack([column, row, column + 1, row + 1], axis=1)
-    boxes = corners / np.array([columns, rows, columns, rows])
+    boxes: FloatArray = (corners / [columns, rows, columns, rows]).astype(np.float32)
     boxes[cells == SPECIAL] = 0.0
-    return boxes.astype(np.float32)
+    return boxes
 
 
-def readonly(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def readonly(array: Array) -> Array:
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def _floats(page: str, what: str, value: Any, shape: tuple[int | str, ...]) -> FloatArray:
-    """`value` as a finite, read-only float32 array of `shape`; a word in `shape` stands for any size ≥ 1."""
+    """`value` as a finite, read-only float32 array of `shape`.
+
+    A word in `shape` stands for any size of at least one.
+    """
     try:
         array = np.ascontiguousarray(value, dtype=np.float32)
     except (TypeError, ValueError) as error:
@@ -166,9 +171,7 @@ def _checked_grid(page: str, grid: Any) -> tuple[int, int]:
     except (TypeError, ValueError):
         rows = columns = 0
     if rows < 1 or columns < 1:
-        raise InvalidPageError(
-            f"page {page}: grid {grid!r} is not (rows, columns), both at least 1"
-        )
+        raise InvalidPageError(f"page {page}: grid {grid!r} is not (rows, columns), each ≥ 1")
     return rows, columns
 
 

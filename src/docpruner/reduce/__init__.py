@@ -1,4 +1,11 @@
-"""Reduction strategies: pure functions # isort: off  (the order in which they are imported is the order in which they are listed)
+"""Reduction strategies: pure functions from a `PageEmbedding` to a `Reduction`.
+
+`reducer("docpruner:k=-0.25+sem-cluster:factor=2")` is the way in; the functions can be called
+directly too.
+"""
+
+# isort: off
+# The order of these imports is the order in which the strategies are listed.
 from docpruner.reduce.baseline import keep_all, random_pruning
 from docpruner.reduce.docpruner import adaptive_threshold
 from docpruner.reduce.similarity import attention_similarity

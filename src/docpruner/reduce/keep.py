@@ -59,7 +59,7 @@ def reduced_page(page: PageEmbedding, reduction: Reduction) -> PageEmbedding:
     starts = reduction.offsets[:-1]
     counts = np.diff(reduction.offsets)
     rows = reduction.sources
-    importance = np.add.reduceat(page.importance[rows], starts) / counts
+    importance = (np.add.reduceat(page.importance[rows], starts) / counts).astype(np.float32)
     low = np.minimum.reduceat(page.boxes[rows, :2], starts)
     high = np.maximum.reduceat(page.boxes[rows, 2:], starts)
     return PageEmbedding(

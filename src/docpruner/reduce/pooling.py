@@ -6,14 +6,13 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from docpruner.errors import SpecError
 from docpruner.reduce.cluster import MergingFactor
 from docpruner.reduce.keep import merge_patches
 from docpruner.reduce.strategy import Parameter, strategy
 from docpruner.types import PageEmbedding, Reduction, readonly
 
 SquareFactor = Annotated[
-    int, Parameter("area of the window, a square number", grid=(4, 9, 16, 25), low=1)
+    int, Parameter("area of the window", grid=(4, 9, 16, 25), low=1, square=True)
 ]
 
 
@@ -48,8 +47,6 @@ def pool_2d(page: PageEmbedding, *, factor: SquareFactor = 4) -> Reduction:
     Windows at the edge, and windows with holes after pruning, average what they have.
     """
     side = math.isqrt(factor)
-    if side * side != factor:
-        raise SpecError(f"pool-2d: factor={factor} must be a square number: 4, 9, 16, 25, …")
     columns = page.grid[1]
     row, column = np.divmod(page.cells[page.patches], columns)
     windows_across = -(-columns // side)

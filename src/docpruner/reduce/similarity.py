@@ -52,11 +52,12 @@ def attention_similarity(
 
 def cosines(a: FloatArray, b: FloatArray) -> Doubles:
     """Cosine of every row of `a` with every row of `b`; 0 where a row is zero."""
-    products = (a @ b.T).astype(np.float64)
+    products: Doubles = (a @ b.T).astype(np.float64)
     lengths = np.linalg.norm(a, axis=1)[:, None] * np.linalg.norm(b, axis=1)[None, :]
     return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
 
 
 def _stretched(values: Doubles) -> Doubles:
-    span = values.max() - values.min()
-    return (values - values.min()) / span if span > 0 else np.zeros_like(values)
+    """`values` brought to 0..1; zeros where all are equal."""
+    shifted: Doubles = values - values.min()
+    return shifted / (float(shifted.max()) or 1.0)

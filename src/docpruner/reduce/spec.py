@@ -37,7 +37,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Reducer:
-    """A reduction of pages, named in full by `str()`: one strategy, or several one after another."""
+    """A reduction of pages, named in full by `str()`: one strategy or several in a row."""
 
     stages: tuple[Stage, ...]
 

@@ -34,6 +34,7 @@ class Parameter:
     grid: tuple[Value, ...] = ()
     low: float = -math.inf
     high: float = math.inf
+    square: bool = False
     name: str = ""
     type: type[Any] = str
     choices: tuple[str, ...] = ()
@@ -53,6 +54,8 @@ class Parameter:
         if self.choices:
             return " or ".join(self.choices)
         noun = "whole number" if self.type is int else "number"
+        if self.square:
+            noun = f"square {noun}"
         if math.isinf(self.low) and math.isinf(self.high):
             return f"a {noun}"
         if math.isinf(self.high):
@@ -70,10 +73,13 @@ class Parameter:
             number = float(value)  # type: ignore[arg-type]  # anything float() refuses is wrong
         except (TypeError, ValueError):
             raise wrong from None
-        whole = self.type is not int or number.is_integer()
-        if not (math.isfinite(number) and whole and self.low <= number <= self.high):
+        if not (math.isfinite(number) and self.low <= number <= self.high):
             raise wrong
-        return int(number) if self.type is int else number
+        if self.type is not int:
+            return number
+        if not number.is_integer() or (self.square and math.isqrt(int(number)) ** 2 != number):
+            raise wrong
+        return int(number)
 
 
 @dataclass(frozen=True)

@@ -60,4 +60,5 @@ def cosines(a: FloatArray, b: FloatArray) -> Doubles:
 def _stretched(values: Doubles) -> Doubles:
     """`values` brought to 0..1; zeros where all are equal."""
     shifted: Doubles = values - values.min()
-    return shifted / (float(shifted.max()) or 1.0)
+    highest: float = shifted.max()
+    return shifted / highest if highest > 0 else shifted

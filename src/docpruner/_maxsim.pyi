@@ -1,0 +1,16 @@
+from collections.abc import Buffer
+
+def score(
+    tokens: Buffer,
+    query_offsets: Buffer,
+    rows: Buffer,
+    page_offsets: Buffer,
+    scores: Buffer,
+    dim: int,
+    codec: int,
+    first: int,
+    last: int,
+    isa: str,
+    /,
+) -> int: ...
+def instruction_sets() -> tuple[str, ...]: ...

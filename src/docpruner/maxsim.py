@@ -1,0 +1,227 @@
+"""Exact MaxSim: the sum over query tokens of the best matching vector of each page.
+
+Pages are ragged and stay so: flat vectors and the offsets where each page begins. Nothing is padded,
+so a page's score never depends on its neighbours.
+
+The native kernel equals the numpy reference to 1e-5 of a token's length for float32 and float16, and
+to 1e-4 for int8 and binary, where it rounds query tokens to 16 bits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from docpruner.codecs import CODEC_NAMES, CodecName, Encoded
+from docpruner.errors import ScoringError
+from docpruner.types import FloatArray
+
+try:
+    from docpruner import _maxsim
+
+    _why_not_native = ""
+except ImportError as error:  # no C compiler when the package was built, or another platform's
+    _maxsim = None  # type: ignore[assignment]
+    _why_not_native = str(error)
+
+Offsets = npt.NDArray[np.int64]
+
+NUMPY_BLOCK = 8192  # vectors decoded at a time, small enough to stay in cache
+TASKS_PER_THREAD = 4  # so that a thread that was slowed down leaves its share to the others
+SMALL = 2_000_000  # products below which a thread costs more than it saves
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """What can score on this machine, best first, and why not better."""
+
+    names: tuple[str, ...]
+    reason: str
+
+
+def kernels() -> Kernels:
+    """The kernels this machine can run; the first is the default, `numpy` is always the last."""
+    if _maxsim is None:
+        return Kernels(("numpy",), f"the native extension is not built ({_why_not_native})")
+    names = (*_maxsim.instruction_sets(), "numpy")
+    reasons = {
+        "avx512vnni": "this CPU has AVX-512 VNNI",
+        "avx2": "this CPU has AVX2 but not AVX-512 VNNI",
+        "portable": "this CPU has neither AVX-512 VNNI nor AVX2",
+    }
+    return Kernels(names, reasons[names[0]])
+
+
+def maxsim(query: npt.ArrayLike, pages: Sequence[npt.ArrayLike]) -> FloatArray:
+    """Scores of one query (tokens × dim) against pages (each vectors × dim)."""
+    vectors = [np.asarray(page) for page in pages]
+    for number, page in enumerate(vectors):
+        if page.ndim != 2 or page.shape[1:] != vectors[0].shape[1:]:
+            raise ScoringError(
+                f"page {number} has shape {page.shape}, page 0 has {vectors[0].shape}; "
+                "every page must be (vectors, dim)"
+            )
+    if not vectors:
+        return np.empty(0, np.float32)
+    offsets = np.concatenate([[0], np.cumsum([len(page) for page in vectors])])
+    return score_pages([query], np.concatenate(vectors), offsets)[0]
+
+
+def score_pages(
+    queries: Sequence[npt.ArrayLike],
+    corpus: Encoded | npt.NDArray[Any],
+    offsets: npt.ArrayLike,
+    *,
+    kernel: str | None = None,
+    threads: int | None = None,
+) -> FloatArray:
+    """Scores of every query against every page, (queries, pages).
+
+    Page `i` is `corpus[offsets[i]:offsets[i + 1]]`. Uses every core unless `threads` says otherwise.
+    """
+    encoded = _as_encoded(corpus)
+    tokens, query_offsets = _flat_queries(queries, encoded.dim)
+    page_offsets = _checked_offsets(offsets, len(encoded))
+    names = kernels().names
+    chosen = names[0] if kernel is None else kernel
+    if chosen not in names:
+        raise ScoringError(f"no kernel {chosen!r} on this machine; there are: {', '.join(names)}")
+    if not (len(queries) and len(page_offsets) - 1):
+        return np.zeros((len(queries), len(page_offsets) - 1), np.float32)
+    if chosen == "numpy":
+        return _numpy_scores(tokens, query_offsets, encoded, page_offsets)
+    return _native_scores(tokens, query_offsets, encoded, page_offsets, chosen, threads)
+
+
+def _native_scores(
+    tokens: FloatArray,
+    query_offsets: Offsets,
+    corpus: Encoded,
+    page_offsets: Offsets,
+    instruction_set: str,
+    threads: int | None,
+) -> FloatArray:
+    pages = len(page_offsets) - 1
+    scores = np.empty((len(query_offsets) - 1, pages), np.float32)
+    rows = np.ascontiguousarray(corpus.rows)
+    codec = CODEC_NAMES.index(corpus.codec)
+
+    def score(first: int, last: int) -> int:
+        return _maxsim.score(
+            tokens, query_offsets, rows, page_offsets, scores,
+            corpus.dim, codec, first, last, instruction_set,
+        )  # fmt: skip
+
+    workers = _workers(threads) if len(tokens) * len(rows) * corpus.dim > SMALL else 1
+    bounds = _equal_shares(page_offsets, 1 if workers == 1 else workers * TASKS_PER_THREAD)
+    if workers == 1:
+        bad = [score(0, pages)]
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            bad = list(pool.map(score, bounds[:-1], bounds[1:]))
+    for page in bad:
+        if page >= 0:
+            raise _not_finite(page)
+    return scores
+
+
+def _numpy_scores(
+    tokens: FloatArray, query_offsets: Offsets, corpus: Encoded, page_offsets: Offsets
+) -> FloatArray:
+    """The reference: decode a block of pages, multiply, take the maximum of each page."""
+    pages = len(page_offsets) - 1
+    scores = np.empty((len(query_offsets) - 1, pages), np.float32)
+    first = 0
+    while first < pages:
+        end = page_offsets[first] + NUMPY_BLOCK
+        last = max(first + 1, int(np.searchsorted(page_offsets, end, side="right")) - 1)
+        start, stop = page_offsets[first], page_offsets[last]
+        block = Encoded(corpus.codec, corpus.dim, corpus.rows[start:stop])
+        with np.errstate(invalid="ignore", over="ignore"):
+            similarities = tokens @ block.decode().T  # (tokens, vectors of the block)
+        if not np.isfinite(similarities).all():
+            vector = start + int(np.argmin(np.isfinite(similarities).all(axis=0)))
+            raise _not_finite(int(np.searchsorted(page_offsets, vector, side="right")) - 1)
+        best = np.maximum.reduceat(similarities, page_offsets[first:last] - start, axis=1)
+        sums = np.add.reduceat(best.astype(np.float64), query_offsets[:-1], axis=0)
+        scores[:, first:last] = sums
+        first = last
+    return scores
+
+
+def _as_encoded(corpus: Encoded | npt.NDArray[Any]) -> Encoded:
+    """Float arrays are scored where they lie; only float64 is copied, once, to float32."""
+    if isinstance(corpus, Encoded):
+        return corpus
+    array = np.asarray(corpus)
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ScoringError(f"corpus of shape {array.shape}; expected (vectors, dim)")
+    names: dict[type, CodecName] = {np.float16: "float16", np.float32: "float32"}
+    if array.dtype == np.float64:
+        array = array.astype(np.float32)
+    if array.dtype.type not in names:
+        raise ScoringError(
+            f"corpus of type {array.dtype}; pass float32 or float16 vectors, or an Encoded "
+            "from docpruner.codecs.encode"
+        )
+    rows = np.ascontiguousarray(array).view(np.uint8).reshape(len(array), -1)
+    return Encoded(names[array.dtype.type], array.shape[1], rows)
+
+
+def _flat_queries(queries: Sequence[npt.ArrayLike], dim: int) -> tuple[FloatArray, Offsets]:
+    arrays = []
+    for number, query in enumerate(queries):
+        array = np.asarray(query, dtype=np.float32)
+        if array.ndim != 2 or array.shape[1] != dim or len(array) == 0:
+            raise ScoringError(
+                f"query {number} has shape {array.shape}, expected (tokens, {dim}) as the corpus"
+            )
+        if not np.isfinite(array).all():
+            raise ScoringError(f"query {number} holds NaN or infinity")
+        arrays.append(array)
+    lengths = [len(array) for array in arrays]
+    tokens = np.concatenate(arrays) if arrays else np.empty((0, dim), np.float32)
+    return np.ascontiguousarray(tokens), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _checked_offsets(offsets: npt.ArrayLike, vectors: int) -> Offsets:
+    array = np.asarray(offsets)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) == 0:
+        raise ScoringError(f"offsets of shape {array.shape} and type {array.dtype}; expected integers")
+    array = np.ascontiguousarray(array, dtype=np.int64)
+    if array[0] != 0 or array[-1] != vectors:
+        raise ScoringError(
+            f"offsets run from {array[0]} to {array[-1]}; expected 0 to {vectors}, the vectors"
+        )
+    empty = np.diff(array) < 1
+    if empty.any():
+        raise ScoringError(f"page {int(np.argmax(empty))} has no vectors")
+    return array
+
+
+def _equal_shares(page_offsets: Offsets, shares: int) -> list[int]:
+    """Page numbers that cut the corpus into about equal numbers of vectors."""
+    targets = np.linspace(0, page_offsets[-1], shares + 1)
+    return [int(page) for page in np.unique(np.searchsorted(page_offsets, targets))]
+
+
+def _workers(threads: int | None) -> int:
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else _cpus()
+    if threads < 1:
+        raise ScoringError(f"threads={threads} must be at least 1")
+    return threads
+
+
+def _cpus() -> int:
+    return os.cpu_count() or 1
+
+
+def _not_finite(page: int) -> ScoringError:
+    return ScoringError(f"page {page}: a similarity is NaN or infinite; its vectors are damaged")

@@ -1,0 +1,509 @@
+/* Exact MaxSim over a ragged corpus: product and maximum fused, page by page.
+ *
+ * One call scores pages [first, last) on the calling thread without the GIL; docpruner.maxsim
+ * checks the arguments' meaning, spreads pages over threads and picks the instruction set. The
+ * loop itself is in tile.h.
+ *
+ * With AVX2 or better, rows of integers (int8, binary) are scored in integers: query tokens are
+ * rounded to 16 bits, each with its own unit, and products are summed exactly in 32 bits.
+ */
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "rows are little-endian; docpruner scores with numpy on this machine"
+#endif
+
+#if !defined(__GNUC__)
+#error "written for GCC and Clang; docpruner scores with numpy on this machine"
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
+enum codec { FLOAT32, FLOAT16, INT8, BINARY };
+
+struct corpus {
+    const uint8_t *rows;
+    size_t stride, count, dim;
+    enum codec codec;
+    float binary_unit; /* what a sign bit is worth: 1/√dim */
+};
+
+/* Query tokens in the order in which a tile reads them: group, step, register, lane. */
+struct packed {
+    uint8_t *tokens;
+    double *units; /* what one step of each token's integers is worth; 1 for floats */
+    size_t count, groups, group_bytes, steps;
+    int last_registers; /* of the last group, which may be short */
+    int integers;       /* pairs of 16-bit integers instead of floats */
+};
+
+struct scratch {
+    uint8_t *docs; /* vectors of one tile, widened */
+    size_t width;  /* bytes of one widened vector */
+    float *best;   /* largest similarity of each query token */
+};
+
+#define MAX_TILE_D 8
+#define MAX_LANES 16
+
+static int16_t signs_of_byte[256][8];
+
+/* The exponent is shifted into place and rescaled, infinities and NaN are patched. */
+static float one_half_to_float(const uint8_t *bytes)
+{
+    uint16_t half;
+    memcpy(&half, bytes, 2);
+    uint32_t magnitude = (uint32_t)(half & 0x7fff) << 13;
+    float value;
+    memcpy(&value, &magnitude, 4);
+    value *= 0x1p112f;
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    if ((half & 0x7c00) == 0x7c00)
+        bits |= 0x7f800000;
+    bits |= (uint32_t)(half & 0x8000) << 16;
+    memcpy(&value, &bits, 4);
+    return value;
+}
+
+INLINE void halves_portable(const uint8_t *row, float *out, size_t dim)
+{
+    for (size_t i = 0; i < dim; i++)
+        out[i] = one_half_to_float(row + 2 * i);
+}
+
+/* Asks for a row that will be read soon: between two tiles' reads the CPU's own prefetcher stops. */
+INLINE void prefetch_row(const struct corpus *c, size_t row)
+{
+    if (row < c->count)
+        for (size_t byte = 0; byte < c->stride; byte += 64)
+            __builtin_prefetch(c->rows + row * c->stride + byte);
+}
+
+#define FOR_CONSTANT_NQ(CALL) /* so that each tile is unrolled for its number of registers */ \
+    switch (nq) {                                                                              \
+    case 1: { enum { NQ = 1 }; CALL; break; }                                                  \
+    case 2: { enum { NQ = 2 }; CALL; break; }                                                  \
+    default: { enum { NQ = TILE_Q }; CALL; break; }                                            \
+    }
+
+/* ---- any machine ---------------------------------------------------------------------------- */
+
+#define ISA(name) name##_portable
+#define LANES 4
+#define TILE_Q 3
+#define TILE_D 4
+typedef float f4 __attribute__((vector_size(16)));
+typedef int32_t mask4 __attribute__((vector_size(16)));
+#define vf f4
+INLINE f4 f4_load(const float *p) { f4 a; memcpy(&a, p, sizeof a); return a; }
+INLINE f4 f4_max(f4 a, f4 b)
+{
+    mask4 first = a > b;
+    return (f4)((first & (mask4)a) | (~first & (mask4)b));
+}
+#define f_zero() ((f4){0})
+#define f_load f4_load
+#define f_store(p, a) memcpy(p, &(a), sizeof(f4))
+#define f_spread(p) ((f4){*(p), *(p), *(p), *(p)})
+#define f_fma(a, b, c) ((c) + (a) * (b))
+#define f_max f4_max
+#define half_to_float halves_portable
+#include "tile.h"
+#include "tile_undef.h"
+
+/* ---- AVX2 with FMA and F16C ----------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+#define HAVE_X86 1
+#include <immintrin.h>
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c")
+#define ISA(name) name##_avx2
+#define LANES 8
+#define TILE_Q 3
+#define TILE_D 4
+#define vf __m256
+#define INTEGERS
+#define vi __m256i
+INLINE __m256i pair_avx2(const int16_t *p)
+{
+    int32_t pair;
+    memcpy(&pair, p, 4);
+    return _mm256_set1_epi32(pair);
+}
+/* In assembly, for the compiler would hold all products of a step before it adds them, and run out of
+ * registers. */
+INLINE __m256i dot_avx2(__m256i a, __m256i b, __m256i sum)
+{
+    __m256i product;
+    __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0"
+            : "+x"(sum), "=&x"(product)
+            : "x"(a), "xm"(b));
+    return sum;
+}
+INLINE void halves_avx2(const uint8_t *row, float *out, size_t dim)
+{
+    size_t i = 0;
+    for (; i + 8 <= dim; i += 8)
+        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const void *)(row + 2 * i))));
+    halves_portable(row + 2 * i, out + i, dim - i);
+}
+#define f_zero _mm256_setzero_ps
+#define f_load _mm256_loadu_ps
+#define f_store _mm256_storeu_ps
+#define f_spread _mm256_broadcast_ss
+#define f_fma _mm256_fmadd_ps
+#define f_max _mm256_max_ps
+#define f_mul _mm256_mul_ps
+#define i_zero _mm256_setzero_si256
+#define i_load(p) _mm256_loadu_si256((const void *)(p))
+#define i_spread pair_avx2
+#define i_dot dot_avx2
+#define i_float _mm256_cvtepi32_ps
+#define half_to_float halves_avx2
+#include "tile.h"
+#include "tile_undef.h"
+#pragma GCC pop_options
+
+/* ---- AVX-512 with VNNI ---------------------------------------------------------------------- */
+
+#ifdef DOCPRUNER_SIMDE /* the same code on a machine without AVX-512, to test it: make avx512 */
+#define SIMDE_ENABLE_NATIVE_ALIASES
+#include <simde/x86/avx512.h>
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c")
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512vnni,avx2,fma,f16c")
+#endif
+#define ISA(name) name##_avx512vnni
+#define LANES 16
+#define TILE_Q 3
+#define TILE_D 8
+#define vf __m512
+#define INTEGERS
+#define vi __m512i
+typedef int32_t ints16 __attribute__((vector_size(64)));
+typedef float floats16 __attribute__((vector_size(64)));
+INLINE __m512 number_avx512(const float *p) { return _mm512_set1_ps(*p); }
+INLINE __m512i pair_avx512(const int16_t *p)
+{
+    int32_t pair;
+    memcpy(&pair, p, 4);
+    return _mm512_set1_epi32(pair);
+}
+INLINE __m512i dot_avx512(__m512i a, __m512i b, __m512i sum)
+{
+#ifdef DOCPRUNER_SIMDE
+    return _mm512_dpwssd_epi32(sum, a, b);
+#else
+    __asm__("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "vm"(b)); /* as for dot_avx2 */
+    return sum;
+#endif
+}
+#define f_zero _mm512_setzero_ps
+#define f_load _mm512_loadu_ps
+#define f_store _mm512_storeu_ps
+#define f_spread number_avx512
+#define f_fma _mm512_fmadd_ps
+#define f_max _mm512_max_ps
+#define f_mul _mm512_mul_ps
+#define i_zero _mm512_setzero_si512
+#define i_load(p) _mm512_loadu_si512((const void *)(p))
+#define i_spread pair_avx512
+#define i_dot dot_avx512
+#define i_float(a) ((__m512)__builtin_convertvector((ints16)(a), floats16))
+#define half_to_float halves_avx2
+#include "tile.h"
+#include "tile_undef.h"
+#pragma GCC pop_options
+#endif
+
+/* ---- choosing ------------------------------------------------------------------------------- */
+
+struct isa {
+    const char *name;
+    size_t lanes, tile_q;
+    int integers; /* whether rows of integers are scored as such, or as floats */
+    int (*page)(const struct corpus *, const struct packed *, struct scratch *, size_t, size_t);
+};
+
+static const struct isa portable = {"portable", 4, 3, 0, page_portable};
+#ifdef HAVE_X86
+static const struct isa avx2 = {"avx2", 8, 3, 1, page_avx2};
+static const struct isa avx512vnni = {"avx512vnni", 16, 3, 1, page_avx512vnni};
+#endif
+
+/* The instruction sets this machine has, best first. Returns how many. */
+static int available(const struct isa *found[3])
+{
+    int count = 0;
+#ifdef HAVE_X86
+    __builtin_cpu_init();
+    int has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                   __builtin_cpu_supports("f16c");
+#ifdef DOCPRUNER_SIMDE
+    int has_vnni = has_avx2;
+#else
+    int has_vnni = has_avx2 && __builtin_cpu_supports("avx512f") &&
+                   __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                   __builtin_cpu_supports("avx512vnni");
+#endif
+    if (has_vnni)
+        found[count++] = &avx512vnni;
+    if (has_avx2)
+        found[count++] = &avx2;
+#endif
+    found[count++] = &portable;
+    return count;
+}
+
+/* ---- queries -------------------------------------------------------------------------------- */
+
+/* The factor that turns a token's numbers into 16-bit integers whose products with stored integers
+ * of at most `largest` can't overflow 32 bits in the sum. */
+static double integer_factor(const float *token, size_t dim, int largest)
+{
+    double peak = 0, total = 0;
+    for (size_t i = 0; i < dim; i++) {
+        double size = fabs(token[i]);
+        total += size;
+        if (size > peak)
+            peak = size;
+    }
+    if (peak == 0)
+        return 0;
+    double by_peak = 32767 / peak;
+    double room = 2147483647.0 / largest - 0.5 * (double)dim; /* each rounding adds up to a half */
+    double by_sum = room > 0 ? room / total : 0;
+    return by_peak < by_sum ? by_peak : by_sum;
+}
+
+static void pack_token(const struct packed *q, const struct corpus *c, const struct isa *isa,
+                       const float *token, size_t index)
+{
+    size_t group_lanes = isa->lanes * isa->tile_q;
+    size_t group = index / group_lanes, lane = index % group_lanes;
+    size_t registers = group + 1 < q->groups ? isa->tile_q : (size_t)q->last_registers;
+    uint8_t *place = q->tokens + group * q->group_bytes + 4 * lane; /* 4: a float, or two int16 */
+    size_t step = 4 * registers * isa->lanes;
+    if (!q->integers) {
+        q->units[index] = 1;
+        for (size_t i = 0; i < c->dim; i++)
+            memcpy(place + i * step, token + i, 4);
+        return;
+    }
+    double factor = integer_factor(token, c->dim, c->codec == INT8 ? 127 : 1);
+    q->units[index] = factor > 0 ? 1 / factor : 0;
+    for (size_t i = 0; i < c->dim; i++) {
+        int16_t word = (int16_t)lrint(token[i] * factor);
+        memcpy(place + (i / 2) * step + 2 * (i % 2), &word, 2);
+    }
+}
+
+static int pack(struct packed *q, const struct corpus *c, const struct isa *isa,
+                const float *tokens, size_t count)
+{
+    size_t group_lanes = isa->lanes * isa->tile_q;
+    q->count = count;
+    q->groups = (count + group_lanes - 1) / group_lanes;
+    size_t in_last = count - (q->groups - 1) * group_lanes;
+    q->last_registers = (int)((in_last + isa->lanes - 1) / isa->lanes);
+    q->integers = isa->integers && (c->codec == INT8 || c->codec == BINARY);
+    q->steps = q->integers ? (c->dim + 1) / 2 : c->dim;
+    q->group_bytes = 4 * group_lanes * q->steps;
+    q->tokens = calloc(q->groups, q->group_bytes); /* unused lanes and an odd last half are zero */
+    q->units = malloc(count * sizeof *q->units);
+    if (!q->tokens || !q->units)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        pack_token(q, c, isa, tokens + i * c->dim, i);
+    return 1;
+}
+
+/* ---- scoring -------------------------------------------------------------------------------- */
+
+struct job {
+    struct corpus corpus;
+    const struct isa *isa;
+    const float *tokens;
+    const int64_t *query_offsets, *page_offsets;
+    size_t queries, pages, first, last;
+    float *scores; /* (queries, pages) */
+};
+
+enum { OUT_OF_MEMORY = -2, FINE = -1 };
+
+static int64_t score_pages(const struct job *job, const struct packed *q, struct scratch *scratch)
+{
+    for (size_t page = job->first; page < job->last; page++) {
+        size_t from = (size_t)job->page_offsets[page], to = (size_t)job->page_offsets[page + 1];
+        if (!job->isa->page(&job->corpus, q, scratch, from, to))
+            return (int64_t)page;
+        for (size_t query = 0; query < job->queries; query++) {
+            double sum = 0;
+            for (int64_t t = job->query_offsets[query]; t < job->query_offsets[query + 1]; t++)
+                sum += scratch->best[t] * q->units[t];
+            job->scores[query * job->pages + page] = (float)sum;
+        }
+    }
+    return FINE;
+}
+
+/* FINE, OUT_OF_MEMORY, or the number of a page whose similarities are not finite. */
+static int64_t run(const struct job *job)
+{
+    const struct corpus *c = &job->corpus;
+    struct packed q = {0};
+    struct scratch scratch = {0};
+    int64_t result = OUT_OF_MEMORY;
+    if (pack(&q, c, job->isa, job->tokens, (size_t)job->query_offsets[job->queries])) {
+        scratch.width = 4 * ((c->dim + 15) / 16 * 16); /* room for floats, words and whole bytes of signs */
+        scratch.docs = calloc(MAX_TILE_D, scratch.width);
+        scratch.best = malloc(q.groups * job->isa->tile_q * job->isa->lanes * sizeof(float));
+        if (scratch.docs && scratch.best)
+            result = score_pages(job, &q, &scratch);
+    }
+    free(q.tokens);
+    free(q.units);
+    free(scratch.docs);
+    free(scratch.best);
+    return result;
+}
+
+/* ---- Python --------------------------------------------------------------------------------- */
+
+/* Offsets must be checked here too: a wrong one would read outside the buffers. */
+static int offsets_fit(const Py_buffer *b, Py_ssize_t end)
+{
+    const int64_t *offsets = b->buf;
+    Py_ssize_t count = b->len / 8;
+    if (b->len % 8 || count < 2 || offsets[0] != 0 || offsets[count - 1] != end)
+        return 0;
+    for (Py_ssize_t i = 0; i + 1 < count; i++)
+        if (offsets[i] >= offsets[i + 1])
+            return 0;
+    return 1;
+}
+
+static const struct isa *isa_named(const char *name)
+{
+    const struct isa *found[3];
+    int count = available(found);
+    for (int i = 0; i < count; i++)
+        if (strcmp(found[i]->name, name) == 0)
+            return found[i];
+    return NULL;
+}
+
+static const char *arrange(struct job *job, const Py_buffer *tokens, const Py_buffer *query_offsets,
+                           const Py_buffer *rows, const Py_buffer *page_offsets,
+                           const Py_buffer *scores, Py_ssize_t dim, int codec, const char *isa)
+{
+    if (dim < 1 || codec < FLOAT32 || codec > BINARY)
+        return "dim or codec is out of range";
+    struct corpus *c = &job->corpus;
+    c->dim = (size_t)dim;
+    c->codec = (enum codec)codec;
+    const size_t strides[] = {4 * c->dim, 2 * c->dim, c->dim + 2, (c->dim + 7) / 8};
+    c->stride = strides[codec];
+    c->rows = rows->buf;
+    c->count = (size_t)rows->len / c->stride;
+    c->binary_unit = (float)(1 / sqrt((double)dim));
+    job->isa = isa_named(isa);
+    if (!job->isa)
+        return "no such instruction set on this machine";
+    if (tokens->len % (4 * dim) || rows->len % (Py_ssize_t)c->stride)
+        return "tokens or rows are not whole";
+    if (!offsets_fit(query_offsets, tokens->len / (4 * dim)) ||
+        !offsets_fit(page_offsets, rows->len / (Py_ssize_t)c->stride))
+        return "offsets don't fit";
+    job->tokens = tokens->buf;
+    job->query_offsets = query_offsets->buf;
+    job->page_offsets = page_offsets->buf;
+    job->queries = (size_t)query_offsets->len / 8 - 1;
+    job->pages = (size_t)page_offsets->len / 8 - 1;
+    job->scores = scores->buf;
+    if ((size_t)scores->len != job->queries * job->pages * 4)
+        return "scores has the wrong size";
+    if (job->first > job->last || job->last > job->pages)
+        return "pages are out of range";
+    return NULL;
+}
+
+static PyObject *score(PyObject *self, PyObject *args)
+{
+    (void)self;
+    Py_buffer tokens, query_offsets, rows, page_offsets, scores;
+    Py_ssize_t dim, first, last;
+    int codec;
+    const char *isa;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*w*ninns", &tokens, &query_offsets, &rows, &page_offsets,
+                          &scores, &dim, &codec, &first, &last, &isa))
+        return NULL;
+    struct job job = {.first = (size_t)first, .last = (size_t)last};
+    const char *wrong = arrange(&job, &tokens, &query_offsets, &rows, &page_offsets, &scores, dim,
+                                codec, isa);
+    int64_t result = FINE;
+    if (!wrong) {
+        Py_BEGIN_ALLOW_THREADS
+        result = run(&job);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&tokens);
+    PyBuffer_Release(&query_offsets);
+    PyBuffer_Release(&rows);
+    PyBuffer_Release(&page_offsets);
+    PyBuffer_Release(&scores);
+    if (wrong) {
+        PyErr_SetString(PyExc_ValueError, wrong);
+        return NULL;
+    }
+    if (result == OUT_OF_MEMORY)
+        return PyErr_NoMemory();
+    return PyLong_FromLongLong(result);
+}
+
+static PyObject *instruction_sets(PyObject *self, PyObject *args)
+{
+    (void)self, (void)args;
+    const struct isa *found[3];
+    int count = available(found);
+    PyObject *names = PyTuple_New(count);
+    for (int i = 0; names && i < count; i++)
+        PyTuple_SetItem(names, i, PyUnicode_FromString(found[i]->name));
+    return names;
+}
+
+static PyMethodDef methods[] = {
+    {"score", score, METH_VARARGS,
+     "score(tokens, query_offsets, rows, page_offsets, scores, dim, codec, first, last, isa)\n"
+     "Score pages first..last. Returns -1, or a page whose similarities are not finite."},
+    {"instruction_sets", instruction_sets, METH_NOARGS, "Names this machine can run, best first."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int prepare(PyObject *module)
+{
+    (void)module;
+    for (int byte = 0; byte < 256; byte++)
+        for (int bit = 0; bit < 8; bit++)
+            signs_of_byte[byte][bit] = byte >> bit & 1 ? 1 : -1;
+    return 0;
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "docpruner._maxsim", "Native MaxSim.", 0, methods, slots, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__maxsim(void) { return PyModuleDef_Init(&module); }

@@ -1,0 +1,178 @@
+/* The scoring loop, written once and compiled for each instruction set.
+ *
+ * Included by maxsim.c with these defined:
+ *   ISA(name)          name with the instruction set's suffix
+ *   LANES              query tokens held by one vector register
+ *   TILE_Q, TILE_D     registers of query tokens × stored vectors worked on at once
+ *   vf                 a vector of LANES floats, with f_zero f_load f_store f_spread f_fma f_max
+ *   half_to_float      one row of halves to floats
+ *   INTEGERS           where rows of integers are scored as such; then also
+ *   vi                 a vector of LANES 32-bit integers, with i_zero i_load i_spread i_dot i_float
+ *                      and f_mul
+ *
+ * Query tokens lie in the lanes, so the maximum over a page is taken lane by lane and nothing is
+ * ever summed across a register. Stored vectors come one number at a time (floats) or two (16-bit
+ * integers) and are spread over the lanes. A tile that runs past the end of a page repeats the
+ * page's last vector, which can't change a maximum: no padding exists that could win it.
+ */
+
+/* Largest similarities of TILE_D vectors with nq registers of query tokens, into best. Numbers that
+ * are not finite leave a NaN in bad. */
+INLINE void ISA(tile_float)(const float *const *docs, const float *query, size_t dim, float *best,
+                            vf *bad, const int nq)
+{
+    vf acc[TILE_D][TILE_Q];
+    for (int d = 0; d < TILE_D; d++)
+        for (int q = 0; q < nq; q++)
+            acc[d][q] = f_zero();
+    for (size_t s = 0; s < dim; s++) {
+        vf tokens[TILE_Q];
+        for (int q = 0; q < nq; q++)
+            tokens[q] = f_load(query + (s * nq + q) * LANES);
+        for (int d = 0; d < TILE_D; d++) {
+            vf number = f_spread(docs[d] + s);
+            for (int q = 0; q < nq; q++)
+                acc[d][q] = f_fma(number, tokens[q], acc[d][q]);
+        }
+    }
+    for (int q = 0; q < nq; q++) {
+        vf top = f_load(best + q * LANES);
+        for (int d = 0; d < TILE_D; d++) {
+            top = f_max(top, acc[d][q]);
+            *bad = f_fma(acc[d][q], f_zero(), *bad);
+        }
+        f_store(best + q * LANES, top);
+    }
+}
+
+#ifdef INTEGERS
+/* The same for 16-bit integers; scales holds what one unit of each vector is worth. */
+INLINE void ISA(tile_int)(const int16_t *const *docs, const float *scales, const int32_t *query,
+                          size_t pairs, float *best, vf *bad, const int nq)
+{
+    vi acc[TILE_D][TILE_Q];
+    for (int d = 0; d < TILE_D; d++)
+        for (int q = 0; q < nq; q++)
+            acc[d][q] = i_zero();
+    for (size_t s = 0; s < pairs; s++) {
+        vi tokens[TILE_Q];
+        for (int q = 0; q < nq; q++)
+            tokens[q] = i_load(query + (s * nq + q) * LANES);
+        for (int d = 0; d < TILE_D; d++) {
+            vi pair = i_spread(docs[d] + 2 * s);
+            for (int q = 0; q < nq; q++)
+                acc[d][q] = i_dot(pair, tokens[q], acc[d][q]);
+        }
+    }
+    for (int q = 0; q < nq; q++) {
+        vf top = f_load(best + q * LANES);
+        for (int d = 0; d < TILE_D; d++) {
+            vf similarity = f_mul(i_float(acc[d][q]), f_spread(scales + d));
+            top = f_max(top, similarity);
+            *bad = f_fma(similarity, f_zero(), *bad);
+        }
+        f_store(best + q * LANES, top);
+    }
+}
+
+INLINE void ISA(widen_int)(const struct corpus *c, const uint8_t *row, int16_t *restrict out,
+                           float *scale)
+{
+    if (c->codec == INT8) {
+        const int8_t *restrict bytes = (const int8_t *)row;
+        for (size_t i = 0; i < c->dim; i++)
+            out[i] = bytes[i];
+        *scale = one_half_to_float(row + c->dim);
+    } else {
+        for (size_t i = 0; i < (c->dim + 7) / 8; i++)
+            memcpy(out + 8 * i, signs_of_byte[row[i]], 16);
+        *scale = c->binary_unit;
+    }
+}
+#endif
+
+/* One stored vector as floats. Copying float32 too costs little, and rows of a mapped file may lie at
+ * any address. */
+INLINE void ISA(widen_float)(const struct corpus *c, const uint8_t *row, float *restrict out)
+{
+    const int8_t *restrict bytes = (const int8_t *)row;
+    float scale;
+    switch (c->codec) {
+    case FLOAT32:
+        memcpy(out, row, 4 * c->dim);
+        break;
+    case FLOAT16:
+        half_to_float(row, out, c->dim);
+        break;
+    case INT8:
+        scale = one_half_to_float(row + c->dim);
+        for (size_t i = 0; i < c->dim; i++)
+            out[i] = bytes[i] * scale;
+        break;
+    case BINARY:
+        for (size_t i = 0; i < c->dim; i++)
+            out[i] = signs_of_byte[row[i / 8]][i % 8] * c->binary_unit;
+        break;
+    }
+}
+
+/* The vectors of one tile; past the end of the page, its last one again. */
+INLINE void ISA(tile_rows)(const struct corpus *c, const struct packed *q, struct scratch *scratch,
+                           size_t row, size_t last, const void **docs, float *scales)
+{
+    (void)q; /* only asked whether it is integers, where there are any */
+    for (size_t d = 0; d < TILE_D; d++) {
+        if (row + d >= last) {
+            docs[d] = docs[d - 1];
+            scales[d] = scales[d - 1];
+            continue;
+        }
+        const uint8_t *bytes = c->rows + (row + d) * c->stride;
+        void *wide = scratch->docs + d * scratch->width;
+        docs[d] = wide;
+        scales[d] = 1;
+        prefetch_row(c, row + d + 2 * TILE_D);
+#ifdef INTEGERS
+        if (q->integers) {
+            ISA(widen_int)(c, bytes, wide, scales + d);
+            continue;
+        }
+#endif
+        ISA(widen_float)(c, bytes, wide);
+    }
+}
+
+/* Largest similarity of each query token with the vectors of one page, into scratch->best. Returns 0
+ * if a similarity is not finite. */
+static int ISA(page)(const struct corpus *c, const struct packed *q, struct scratch *scratch,
+                     size_t first, size_t last)
+{
+    vf bad = f_zero();
+    for (size_t i = 0; i < q->groups * TILE_Q * LANES; i++)
+        scratch->best[i] = -INFINITY;
+    for (size_t row = first; row < last; row += TILE_D) {
+        const void *docs[TILE_D];
+        float scales[TILE_D];
+        ISA(tile_rows)(c, q, scratch, row, last, docs, scales);
+        for (size_t g = 0; g < q->groups; g++) {
+            const int nq = g + 1 < q->groups ? TILE_Q : q->last_registers;
+            const void *tokens = q->tokens + g * q->group_bytes;
+            float *best = scratch->best + g * TILE_Q * LANES;
+#ifdef INTEGERS
+            if (q->integers) {
+                FOR_CONSTANT_NQ(ISA(tile_int)((const int16_t *const *)docs, scales, tokens,
+                                              q->steps, best, &bad, NQ))
+                continue;
+            }
+#endif
+            FOR_CONSTANT_NQ(
+                ISA(tile_float)((const float *const *)docs, tokens, q->steps, best, &bad, NQ))
+        }
+    }
+    float lanes[LANES];
+    f_store(lanes, bad);
+    for (int i = 0; i < LANES; i++)
+        if (lanes[i] != 0)
+            return 0;
+    return 1;
+}

@@ -91,7 +91,7 @@ def _codec(name: str) -> _Codec:
 
 
 def _bytes(array: npt.NDArray[Any]) -> Rows:
-    return np.ascontiguousarray(array).view(np.uint8).reshape(len(array), -1)
+    return np.ascontiguousarray(array).view(np.uint8)
 
 
 def _half(values: npt.NDArray[Any], what: str) -> npt.NDArray[np.float16]:

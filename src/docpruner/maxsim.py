@@ -1,10 +1,10 @@
 """Exact MaxSim: the sum over query tokens of the best matching vector of each page.
 
-Pages are ragged and stay so: flat vectors and the offsets where each page begins. Nothing is padded,
-so a page's score never depends on its neighbours.
+Pages are ragged and stay so: flat vectors and the offsets where each page begins. Nothing is
+padded, so a page's score never depends on its neighbours.
 
-The native kernel equals the numpy reference to 1e-5 of a token's length for float32 and float16, and
-to 1e-4 for int8 and binary, where it rounds query tokens to 16 bits.
+For unit vectors the native kernel equals the numpy reference to 1e-6 a query token for float32 and
+float16, and to 1e-4 for int8 and binary, where it rounds query tokens to 16 bits.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def maxsim(query: npt.ArrayLike, pages: Sequence[npt.ArrayLike]) -> FloatArray:
     if not vectors:
         return np.empty(0, np.float32)
     offsets = np.concatenate([[0], np.cumsum([len(page) for page in vectors])])
-    return score_pages([query], np.concatenate(vectors), offsets)[0]
+    scores: FloatArray = score_pages([query], np.concatenate(vectors), offsets)[0]
+    return scores
 
 
 def score_pages(
@@ -83,7 +84,7 @@ def score_pages(
 ) -> FloatArray:
     """Scores of every query against every page, (queries, pages).
 
-    Page `i` is `corpus[offsets[i]:offsets[i + 1]]`. Uses every core unless `threads` says otherwise.
+    Page `i` is `corpus[offsets[i]:offsets[i + 1]]`. Uses every core unless `threads` says not to.
     """
     encoded = _as_encoded(corpus)
     tokens, query_offsets = _flat_queries(queries, encoded.dim)
@@ -92,11 +93,14 @@ def score_pages(
     chosen = names[0] if kernel is None else kernel
     if chosen not in names:
         raise ScoringError(f"no kernel {chosen!r} on this machine; there are: {', '.join(names)}")
+    workers = _cores() if threads is None else threads
+    if workers < 1:
+        raise ScoringError(f"threads={threads} must be at least 1")
     if not (len(queries) and len(page_offsets) - 1):
         return np.zeros((len(queries), len(page_offsets) - 1), np.float32)
     if chosen == "numpy":
         return _numpy_scores(tokens, query_offsets, encoded, page_offsets)
-    return _native_scores(tokens, query_offsets, encoded, page_offsets, chosen, threads)
+    return _native_scores(tokens, query_offsets, encoded, page_offsets, chosen, workers)
 
 
 def _native_scores(
@@ -105,7 +109,7 @@ def _native_scores(
     corpus: Encoded,
     page_offsets: Offsets,
     instruction_set: str,
-    threads: int | None,
+    threads: int,
 ) -> FloatArray:
     pages = len(page_offsets) - 1
     scores = np.empty((len(query_offsets) - 1, pages), np.float32)
@@ -118,7 +122,7 @@ def _native_scores(
             corpus.dim, codec, first, last, instruction_set,
         )  # fmt: skip
 
-    workers = _workers(threads) if len(tokens) * len(rows) * corpus.dim > SMALL else 1
+    workers = threads if len(tokens) * len(rows) * corpus.dim > SMALL else 1
     bounds = _equal_shares(page_offsets, 1 if workers == 1 else workers * TASKS_PER_THREAD)
     if workers == 1:
         bad = [score(0, pages)]
@@ -170,7 +174,7 @@ def _as_encoded(corpus: Encoded | npt.NDArray[Any]) -> Encoded:
             f"corpus of type {array.dtype}; pass float32 or float16 vectors, or an Encoded "
             "from docpruner.codecs.encode"
         )
-    rows = np.ascontiguousarray(array).view(np.uint8).reshape(len(array), -1)
+    rows = np.ascontiguousarray(array).view(np.uint8)
     return Encoded(names[array.dtype.type], array.shape[1], rows)
 
 
@@ -193,7 +197,9 @@ def _flat_queries(queries: Sequence[npt.ArrayLike], dim: int) -> tuple[FloatArra
 def _checked_offsets(offsets: npt.ArrayLike, vectors: int) -> Offsets:
     array = np.asarray(offsets)
     if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) == 0:
-        raise ScoringError(f"offsets of shape {array.shape} and type {array.dtype}; expected integers")
+        raise ScoringError(
+            f"offsets of shape {array.shape} and type {array.dtype}; expected a list of integers"
+        )
     array = np.ascontiguousarray(array, dtype=np.int64)
     if array[0] != 0 or array[-1] != vectors:
         raise ScoringError(
@@ -211,15 +217,10 @@ def _equal_shares(page_offsets: Offsets, shares: int) -> list[int]:
     return [int(page) for page in np.unique(np.searchsorted(page_offsets, targets))]
 
 
-def _workers(threads: int | None) -> int:
-    if threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else _cpus()
-    if threads < 1:
-        raise ScoringError(f"threads={threads} must be at least 1")
-    return threads
-
-
-def _cpus() -> int:
+def _cores() -> int:
+    """The cores this process may use, which in a container are fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 

@@ -60,5 +60,7 @@ def cosines(a: FloatArray, b: FloatArray) -> Doubles:
 def _stretched(values: Doubles) -> Doubles:
     """`values` brought to 0..1; zeros where all are equal."""
     shifted: Doubles = values - values.min()
-    highest: float = shifted.max()
-    return shifted / highest if highest > 0 else shifted
+    if not shifted.any():
+        return shifted
+    stretched: Doubles = shifted / shifted.max()
+    return stretched

@@ -1,0 +1,52 @@
+# make demo    see it work
+# make test    everything that has to hold: lint, types, tests
+# Each does its own set-up in .venv; the second time that costs nothing.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+KERNEL := setup.py $(wildcard src/docpruner/native/*)
+
+.PHONY: demo test lint types unit sanitize avx512 clean
+
+demo: $(INSTALLED)
+	$(BIN)/python examples/demo.py
+
+test: lint types unit
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED)
+	$(BIN)/mypy
+
+unit: $(INSTALLED)
+	$(BIN)/pytest
+
+$(INSTALLED): pyproject.toml $(KERNEL)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --editable ".[dev]"
+	touch $@
+
+# The kernel's tests against a copy of the package whose kernel is built in another way.
+define test_kernel
+	rm -rf build/$(1)
+	CFLAGS="$(2)" $(BIN)/pip install --quiet --no-deps --target build/$(1) .
+	PYTHONPATH=build/$(1) $(3) $(BIN)/python -m pytest tests/test_maxsim.py tests/test_codecs.py
+endef
+
+# Under AddressSanitizer and UndefinedBehaviorSanitizer.
+sanitize: $(INSTALLED)
+	$(call test_kernel,sanitized,-g -O1 -fsanitize=address$(comma)undefined -fno-sanitize-recover=all,\
+	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0)
+
+# The AVX-512 code on a machine that lacks it, by emulation (Debian: apt-get install libsimde-dev).
+avx512: $(INSTALLED)
+	$(call test_kernel,avx512,-O2 -DDOCPRUNER_SIMDE -Wno-psabi,)
+
+comma := ,
+
+clean:
+	rm -rf $(VENV) build src/*.egg-info src/docpruner/*.so

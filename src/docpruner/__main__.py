@@ -1,0 +1,5 @@
+"""`python -m docpruner`."""
+
+from docpruner.cli import main
+
+main()

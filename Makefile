@@ -32,8 +32,9 @@ $(INSTALLED): pyproject.toml $(KERNEL)
 
 # The kernel's tests against a copy of the package whose kernel is built in another way.
 define test_kernel
-	rm -rf build/$(1)
+	rm -rf build
 	CFLAGS="$(2)" $(BIN)/pip install --quiet --no-deps --target build/$(1) .
+	rm -rf build/temp.* build/lib.*  # or the next build would take these objects for its own
 	PYTHONPATH=build/$(1) $(3) $(BIN)/python -m pytest tests/test_maxsim.py tests/test_codecs.py
 endef
 

@@ -2,12 +2,12 @@
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pytest import approx
 
 from docpruner import maxsim as maxsim_module
 from docpruner.codecs import CODEC_NAMES, Encoded, encode
@@ -34,13 +34,13 @@ def naive(query: np.ndarray, page: np.ndarray) -> float:
 
 def test_a_pages_score_ignores_its_neighbours():
     short, long = [[-0.2, 0.98]], [[0.5, 0.5], [0.1, 0.9]]
-    assert maxsim([[1, 0]], [short, long])[0] == approx(-0.2)
+    assert maxsim([[1, 0]], [short, long])[0] == pytest.approx(-0.2)
 
 
 def test_scores_are_sums_of_best_matches():
     query = [[1, 0], [0, 1]]
     pages = [[[1, 0]], [[1, 0], [0, 1]], [[0.5, 0.5], [-1, -1]]]
-    assert maxsim(query, pages) == approx([1, 2, 1])
+    assert maxsim(query, pages) == pytest.approx([1, 2, 1])
 
 
 def test_the_extension_is_built_here():
@@ -55,7 +55,9 @@ def test_the_reference_is_the_definition(codec):
     encoded = encode(vectors, codec)
     pages = np.split(encoded.decode(), offsets[1:-1])
     wanted = [naive(query, page) for page in pages]
-    assert score_pages([query], encoded, offsets, kernel="numpy")[0] == approx(wanted, abs=1e-5)
+    assert score_pages([query], encoded, offsets, kernel="numpy")[0] == pytest.approx(
+        wanted, abs=1e-5
+    )
 
 
 @pytest.mark.parametrize("codec", CODEC_NAMES)
@@ -85,7 +87,7 @@ def test_a_page_alone_scores_as_among_others_to_the_bit(kernel, codec):
     vectors, offsets = ragged(rng, [1, 9, 33, 4, 1], 48)
     queries = [unit_vectors(rng, count, 48) for count in (20, 3)]
     together = score_pages(queries, encode(vectors, codec), offsets, kernel=kernel)
-    for page, (start, stop) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for page, (start, stop) in enumerate(pairwise(offsets)):
         alone = score_pages(
             queries, encode(vectors[start:stop], codec), [0, stop - start], kernel=kernel
         )
@@ -96,7 +98,7 @@ def test_a_page_alone_scores_as_among_others_to_the_bit(kernel, codec):
 def test_a_vector_far_from_every_query_still_counts(kernel):
     """A padded kernel would say 0 here: all the page has is the opposite of the query."""
     query = np.array([[1.0, 0.0]], np.float32)
-    assert score_pages([query], -query, [0, 1], kernel=kernel)[0, 0] == approx(-1)
+    assert score_pages([query], -query, [0, 1], kernel=kernel)[0, 0] == pytest.approx(-1)
 
 
 @pytest.mark.parametrize("codec", ["int8", "binary"])
@@ -107,7 +109,7 @@ def test_integers_never_overflow(kernel, codec, dim):
     query = np.full((3, dim), 7.5, np.float32)
     encoded = encode(np.ones((2, dim)), codec)
     wanted = score_pages([query], encoded, [0, 2], kernel="numpy")
-    assert score_pages([query], encoded, [0, 2], kernel=kernel) == approx(wanted, rel=1e-3)
+    assert score_pages([query], encoded, [0, 2], kernel=kernel) == pytest.approx(wanted, rel=1e-3)
 
 
 @pytest.mark.parametrize("kernel", NATIVE)
@@ -132,7 +134,7 @@ def test_rows_may_lie_at_any_address(kernel):
         shifted = np.empty(encoded.nbytes + 1, np.uint8)[1:].reshape(encoded.rows.shape)
         shifted[:] = encoded.rows
         moved = score_pages([query], Encoded(codec, 16, shifted), offsets, kernel=kernel)
-        assert moved == approx(wanted, abs=1e-2 if codec == "float16" else 1e-6)
+        assert moved == pytest.approx(wanted, abs=1e-2 if codec == "float16" else 1e-6)
 
 
 @pytest.mark.parametrize("kernel", kernels().names)
@@ -147,7 +149,7 @@ def test_a_damaged_page_is_named(kernel, damage):
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_float_arrays_are_scored_as_they_are(dtype):
     corpus = np.eye(3, dtype=dtype)
-    assert score_pages([np.eye(3)], corpus, [0, 1, 3])[0] == approx([1, 2])
+    assert score_pages([np.eye(3)], corpus, [0, 1, 3])[0] == pytest.approx([1, 2])
 
 
 def test_no_pages_and_no_queries_give_empty_scores():

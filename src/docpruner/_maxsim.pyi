@@ -1,4 +1,8 @@
-from typing_extensions import Buffer
+from typing import Any
+
+import numpy.typing as npt
+
+Buffer = npt.NDArray[Any]
 
 def score(
     tokens: Buffer,

@@ -54,7 +54,8 @@ def cosines(a: FloatArray, b: FloatArray) -> Doubles:
     """Cosine of every row of `a` with every row of `b`; 0 where a row is zero."""
     products: Doubles = (a @ b.T).astype(np.float64)
     lengths = np.linalg.norm(a, axis=1)[:, None] * np.linalg.norm(b, axis=1)[None, :]
-    return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
+    cosine: Doubles = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
+    return cosine
 
 
 def _stretched(values: Doubles) -> Doubles:

@@ -6,6 +6,8 @@ DocPrunerError
 ├── ReductionError       a page lacks what a strategy needs
 ├── CodecError           vectors that a codec can't store, bytes it can't read
 ├── ScoringError         queries and corpus that can't be scored
+├── TapError             a model whose attention can't be read
+├── EncoderError         a model that can't be loaded, or a page it can't encode
 └── MissingExtraError    an optional dependency is not installed
 
 PruningWarning           a threshold pruned nothing, or everything
@@ -34,6 +36,14 @@ class CodecError(DocPrunerError, ValueError):
 
 class ScoringError(DocPrunerError, ValueError):
     """Queries and corpus that can't be scored against each other."""
+
+
+class TapError(DocPrunerError, RuntimeError):
+    """A model whose attention can't be read."""
+
+
+class EncoderError(DocPrunerError, RuntimeError):
+    """A model that can't be loaded, or a page it can't encode."""
 
 
 class MissingExtraError(DocPrunerError, ImportError):

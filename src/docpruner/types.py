@@ -1,17 +1,18 @@
-"""What flows from stage to stage. Frozen, numpy only, read-only arrays.
-
-`Page` and `Hit` arrive with the stages that make them; so far a page is what an encoder says of it.
-"""
+"""What flows from stage to stage. Frozen, numpy only, read-only arrays."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from docpruner.errors import InvalidPageError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 FloatArray = npt.NDArray[np.float32]
@@ -22,6 +23,24 @@ Prompt = Literal["default", "noise-filtering"]
 
 SPECIAL = -1
 """The cell of a vector that stands for no place on the page (prompt text around the image)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word that stands on a page, and where: x0, y0, x1, y1 as fractions of the page, from its
+    top left corner."""
+
+    text: str
+    box: tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """A page to encode. It is drawn only when an encoder asks for its picture."""
+
+    name: str  # as people would say it: report.pdf#3
+    render: Callable[[], Image]
+    words: tuple[Word, ...] = ()  # of the text layer, in reading order
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,230 @@
+"""Every model of colpali-engine as an encoder; what differs between them is in `families`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import torch
+from PIL.Image import Image
+from torch import Tensor
+
+from docpruner.encoders.checkpoint import base_and_config, tensor_names
+from docpruner.encoders.families import FAMILIES, REFUSED, Family, PageTokens
+from docpruner.encoders.images import page_image, page_name
+from docpruner.encoders.registry import EncoderName, Importance
+from docpruner.encoders.runtime import best_device, best_dtype, default_batch_size, in_batches
+from docpruner.encoders.tap import ImportanceTap, centrality_tap, importance_tap
+from docpruner.errors import EncoderError
+from docpruner.types import SPECIAL, FloatArray, Page, PageEmbedding, Prompt
+
+NOISE_FILTERING = (
+    "Analyze this document page. Assign high importance to regions containing text, tables, charts, "
+    "and meaningful figures. Assign low importance to decorative graphics, logos, empty space, and "
+    "repeating headers or footers."
+)
+DEFAULT_PROMPT = "Describe the image."
+
+
+def page_embeddings(
+    model: Any,
+    processor: Any,
+    batch: Any,
+    embeddings: Tensor,
+    importance: Tensor,
+    *,
+    names: Sequence[str] | None = None,
+    prompt: Prompt = "default",
+) -> list[PageEmbedding]:
+    """What a colpali-engine model and a tap gave for a batch of pages, page by page.
+
+    `batch` is what `processor.process_images` made. Every real token keeps its vector; those that
+    are not patches of the page are marked as special.
+    """
+    family = family_of(model.config.to_dict())
+    names = names or [f"page {row}" for row in range(len(embeddings))]
+    pages = []
+    for row, name in enumerate(names):
+        real = batch["attention_mask"][row].bool().cpu()
+        ids = batch["input_ids"][row].cpu()[real]
+        on_page = (ids == model.config.image_token_id).numpy()
+        thw = batch.get("image_grid_thw")
+        image_grid = None if thw is None else (int(thw[row, 1]), int(thw[row, 2]))
+        layout = family.layout(PageTokens(ids, int(on_page.sum()), image_grid, processor))
+        vectors = embeddings[row].float().cpu()[real].numpy()
+        pages.append(
+            PageEmbedding(
+                name=name,
+                vectors=vectors,
+                importance=importance[row].float().cpu()[real].numpy(),
+                grid=layout.grid,
+                cells=_filled(on_page, layout.cells, SPECIAL),
+                boxes=_filled(on_page, layout.boxes, 0),
+                global_vector=vectors[-1],
+                prompt=prompt,
+            )
+        )
+    return pages
+
+
+class ColVisionEncoder:
+    """A colpali-engine model that gives, in one pass, the vectors of a page and their importance."""
+
+    def __init__(
+        self,
+        model: Any,
+        processor: Any,
+        *,
+        name: str,
+        batch_size: int,
+        prompt: Prompt = "default",
+        importance: Importance = "global-token",
+    ) -> None:
+        self.model = model.eval()
+        self.processor = processor
+        self.name = name
+        self.batch_size = batch_size
+        self.prompt: Prompt = prompt
+        self.importance: Importance = importance
+        self.family = family_of(model.config.to_dict())
+        if prompt == "noise-filtering":
+            self._use_noise_filtering_prompt()
+
+    @property
+    def dim(self) -> int:
+        return int(getattr(self.model, self.family.projection).out_features)
+
+    def encode_pages(self, pages: Sequence[Page | Image]) -> list[PageEmbedding]:
+        numbered = [(page, page_name(page, number)) for number, page in enumerate(pages)]
+        return in_batches(numbered, self.batch_size, self._encode_batch)
+
+    def encode_queries(self, texts: Sequence[str]) -> list[FloatArray]:
+        return in_batches(list(texts), self.batch_size, self._encode_query_batch)
+
+    @torch.inference_mode()
+    def _encode_batch(self, pages: Sequence[tuple[Page | Image, str]]) -> list[PageEmbedding]:
+        names = [name for _, name in pages]
+        try:
+            batch = self._prepare_pages([page_image(page) for page, _ in pages])
+        except ValueError as error:  # such as a strip 200 times as long as wide
+            raise EncoderError(f"{' or '.join(names)} can't be prepared: {error}") from error
+        batch = batch.to(self.model.device)
+        with self._tap(batch) as tap:
+            embeddings = self._run(batch, self.family.page_options)
+        return page_embeddings(
+            self.model,
+            self.processor,
+            batch,
+            embeddings,
+            tap.importance,
+            names=names,
+            prompt=self.prompt,
+        )
+
+    @torch.inference_mode()
+    def _encode_query_batch(self, texts: Sequence[str]) -> list[FloatArray]:
+        batch = self._prepare_queries(list(texts)).to(self.model.device)
+        vectors = self._run(batch, {}).float().cpu().numpy()
+        real = batch["attention_mask"].bool().cpu().numpy()
+        return [vectors[row][real[row]] for row in range(len(texts))]
+
+    def _tap(self, batch: Any) -> AbstractContextManager[ImportanceTap]:
+        if self.importance == "centrality":
+            return centrality_tap(
+                self.model, batch["input_ids"] == self.model.config.image_token_id
+            )
+        return importance_tap(self.model)
+
+    def _run(self, batch: Any, options: Mapping[str, Any]) -> Tensor:
+        embeddings: Tensor = self.model(**batch, **options)
+        return embeddings
+
+    def _prepare_pages(self, images: list[Image]) -> Any:
+        batch = self.processor.process_images(images)
+        batch.pop("labels", None)  # ColPali's; with them it computes a loss
+        return batch
+
+    def _prepare_queries(self, texts: list[str]) -> Any:
+        batch = self.processor.process_queries(texts)
+        if self.family.token_types:
+            batch["token_type_ids"] = torch.zeros_like(batch["input_ids"])
+        return batch
+
+    def _use_noise_filtering_prompt(self) -> None:
+        prefix = getattr(self.processor, "visual_prompt_prefix", "")
+        if DEFAULT_PROMPT not in prefix:
+            raise EncoderError(
+                f"{type(self.processor).__name__} writes its own page prompt; the noise-filtering "
+                "prompt can't be put in its place"
+            )
+        self.processor.visual_prompt_prefix = prefix.replace(DEFAULT_PROMPT, NOISE_FILTERING)
+
+
+def family_of(config: dict[str, Any], name: str = "the model") -> Family:
+    """The family, by the configuration's `model_type`."""
+    kind = config.get("model_type")
+    if kind in REFUSED:
+        raise EncoderError(f"{name} {REFUSED[kind]}")
+    if kind not in FAMILIES:
+        known = ", ".join(f"{family.model} ({kind})" for kind, family in FAMILIES.items())
+        raise EncoderError(f"{name} has model_type {kind!r}, which is none of: {known}")
+    return FAMILIES[str(kind)]
+
+
+def load_colvision(
+    name: EncoderName, *, device: str | None, dtype: str | None, batch_size: int | None
+) -> ColVisionEncoder:
+    """Load a checkpoint or a LoRA adapter through colpali-engine's own classes."""
+    checkpoint, revision = name.checkpoint, name.revision
+    base, config = base_and_config(checkpoint, revision)
+    family = family_of(config, base)
+    _require_projection(base, family, revision if base == checkpoint else None)
+    from colpali_engine import models
+
+    chosen = device or best_device()
+    model_class, processor_class = getattr(models, family.model), getattr(models, family.processor)
+    try:
+        model, report = model_class.from_pretrained(
+            checkpoint,
+            revision=revision,
+            dtype=best_dtype(chosen, dtype),
+            device_map=chosen,
+            output_loading_info=True,
+        )
+        processor = processor_class.from_pretrained(checkpoint, revision=revision)
+    except OSError as error:
+        raise EncoderError(f"{checkpoint} can't be loaded: {error}") from error
+    if report["missing_keys"]:
+        shown = ", ".join(sorted(report["missing_keys"])[:3])
+        raise EncoderError(
+            f"{checkpoint} lacks {len(report['missing_keys'])} weights of {family.model}, which would "
+            f"be random: {shown}…"
+        )
+    return ColVisionEncoder(
+        model,
+        processor,
+        name=str(name),
+        batch_size=batch_size or default_batch_size(chosen),
+        prompt=name.prompt,
+        importance=name.importance,
+    )
+
+
+def _require_projection(base: str, family: Family, revision: str | None) -> None:
+    """A plain vision-language model has the same configuration as a retriever built on it, and
+    would load with a random projection and no more than a line in the log."""
+    found = tensor_names(base, revision)
+    if found and not any(f"{family.projection}." in tensor for tensor in found):
+        raise EncoderError(
+            f"{base} has no weights for {family.projection}: it is not a {family.model} retriever "
+            "but a model one could be trained from"
+        )
+
+
+def _filled(where: Any, values: Any, blank: float) -> Any:
+    """An array with `values` where `where` is true, in order, and `blank` elsewhere."""
+    array = np.full((len(where), *values.shape[1:]), blank, values.dtype)
+    array[where] = values
+    return array

@@ -1,0 +1,119 @@
+"""What differs between the families of colpali-engine, in one table.
+
+A family is known by the `model_type` in a checkpoint's configuration. In all of them the patches are
+the tokens whose id is the configuration's `image_token_id`, and the global token is the last token of
+the page's prompt, whatever the padding (docs/encoders.md says which token that is).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from docpruner.types import FloatArray, IntArray, cell_boxes
+
+TILE_TAG = re.compile(r"<row_(\d+)_col_(\d+)>")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the patches of one page stand."""
+
+    grid: tuple[int, int]
+    cells: IntArray  # (patches,)
+    boxes: FloatArray  # (patches, 4)
+
+
+@dataclass(frozen=True)
+class PageTokens:
+    """What the processor made of one page."""
+
+    ids: Any  # its real token ids, in order
+    patches: int  # how many of them are patches
+    image_grid: tuple[int, int] | None  # rows, columns of the vision tower's patches, if it says
+    processor: Any
+
+
+@dataclass(frozen=True)
+class Family:
+    """Names of classes in `colpali_engine.models`, and how a page is laid out."""
+
+    model: str
+    processor: str
+    layout: Callable[[PageTokens], Layout]
+    projection: str = "custom_text_proj"
+    page_options: Mapping[str, Any] = field(default_factory=dict)  # for the model's call
+    token_types: bool = False  # queries need token types, or their attention depends on the batch
+
+
+def dynamic_grid(page: PageTokens) -> Layout:
+    """Qwen: as many patches as the page's shape asks for; a few are merged into each vector."""
+    if page.image_grid is None:
+        raise ValueError("the processor gave no image_grid_thw")
+    merge = page.processor.image_processor.merge_size
+    return _rows_and_columns(page.image_grid[0] // merge, page.image_grid[1] // merge)
+
+
+def square_grid(page: PageTokens) -> Layout:
+    """PaliGemma and Gemma 3: every page is squeezed into one square."""
+    side = math.isqrt(page.patches)
+    return _rows_and_columns(side, side)
+
+
+def tiled_grid(page: PageTokens) -> Layout:
+    """Idefics 3 and ModernVBERT: square tiles of the page, then the whole page once more, small.
+
+    Tiles tell their row and column by tags in the prompt; they cover the page without overlap. A
+    vector of the whole-page view shares the cell at its centre with the tile's vector there.
+    """
+    side = math.isqrt(page.processor.image_seq_len)  # vectors along a tile
+    tokens = page.processor.tokenizer.convert_ids_to_tokens(page.ids)
+    tags = [tuple(map(int, tag.groups())) for token in tokens if (tag := TILE_TAG.match(token))]
+    if not tags:
+        return _rows_and_columns(side, side)
+    rows, columns = max(row for row, _ in tags) * side, max(column for _, column in tags) * side
+    i, j = np.divmod(np.arange(side * side), side)  # a vector's place in its tile
+    tiles = [((r - 1) * side + i) * columns + (c - 1) * side + j for r, c in tags]
+    centre = (2 * i + 1) * rows // (2 * side) * columns + (2 * j + 1) * columns // (2 * side)
+    cells = np.concatenate([*tiles, centre]).astype(np.int32)
+    whole = cell_boxes(np.arange(side * side, dtype=np.int32), (side, side))
+    boxes = np.concatenate([cell_boxes(cells[: -side * side], (rows, columns)), whole])
+    return Layout((rows, columns), cells, boxes)
+
+
+def _rows_and_columns(rows: int, columns: int) -> Layout:
+    cells = np.arange(rows * columns, dtype=np.int32)
+    return Layout((rows, columns), cells, cell_boxes(cells, (rows, columns)))
+
+
+FAMILIES: dict[str, Family] = {
+    "paligemma": Family(
+        "ColPali",
+        "ColPaliProcessor",
+        square_grid,
+        page_options={"logits_to_keep": 1},  # else it computes the whole vocabulary for each patch
+        token_types=True,
+    ),
+    "qwen2_vl": Family("ColQwen2", "ColQwen2Processor", dynamic_grid),
+    "qwen2_5_vl": Family("ColQwen2_5", "ColQwen2_5_Processor", dynamic_grid),
+    "qwen3_vl": Family("ColQwen3", "ColQwen3Processor", dynamic_grid),
+    "qwen3_5": Family("ColQwen3_5", "ColQwen3_5Processor", dynamic_grid),
+    "idefics3": Family("ColIdefics3", "ColIdefics3Processor", tiled_grid, projection="linear"),
+    "modernvbert": Family("ColModernVBert", "ColModernVBertProcessor", tiled_grid),
+    "gemma3": Family("ColGemma3", "ColGemmaProcessor3", square_grid),
+}
+
+REFUSED = {
+    "colpali": "is the transformers-native export; use the colpali-engine checkpoint instead, "
+    "such as vidore/colpali-v1.3",
+    "colqwen2": "is the transformers-native export; use the colpali-engine checkpoint instead, "
+    "such as vidore/colqwen2-v1.0",
+    "colmodernvbert": "is the transformers-native export; use the colpali-engine checkpoint "
+    "instead, such as ModernVBERT/colmodernvbert",
+    "qwen2_5_omni_thinker": "can't be constructed by colpali-engine 0.3.18 with transformers 5",
+}

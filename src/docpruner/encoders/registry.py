@@ -1,0 +1,136 @@
+"""What an encoder is, and how one is found by its name."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from docpruner.errors import EncoderError, MissingExtraError
+from docpruner.types import FloatArray, Page, PageEmbedding, Prompt
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Importance = Literal["global-token", "centrality"]
+
+
+class Encoder(Protocol):
+    """Turns pages into `PageEmbedding`s and queries into token vectors of the same space."""
+
+    @property
+    def name(self) -> str:
+        """The full description, as it is saved in an index; two encoders of one name agree."""
+        ...
+
+    @property
+    def dim(self) -> int: ...
+
+    @property
+    def prompt(self) -> Prompt: ...
+
+    def encode_pages(self, pages: Sequence[Page | Image]) -> list[PageEmbedding]: ...
+
+    def encode_queries(self, texts: Sequence[str]) -> list[FloatArray]:
+        """For each text its token vectors, (tokens, dim)."""
+        ...
+
+
+@dataclass(frozen=True)
+class EncoderName:
+    """An encoder's name, taken apart: `checkpoint@revision:prompt=…,importance=…`.
+
+    Only what is not at its default is written.
+    """
+
+    checkpoint: str
+    revision: str | None = None
+    prompt: Prompt = "default"
+    importance: Importance = "global-token"
+
+    def __str__(self) -> str:
+        options = [
+            f"{key}={value}"
+            for key, value, plain in (
+                ("prompt", self.prompt, "default"),
+                ("importance", self.importance, "global-token"),
+            )
+            if value != plain
+        ]
+        revision = f"@{self.revision}" if self.revision else ""
+        return self.checkpoint + revision + (":" + ",".join(options) if options else "")
+
+    @classmethod
+    def read(cls, text: str) -> EncoderName:
+        checkpoint, colon, options = text.rpartition(":")
+        if not colon or "=" not in options:
+            checkpoint, options = text, ""
+        revision = ""
+        if not Path(checkpoint).is_dir():  # a folder's name may hold anything
+            checkpoint, _, revision = checkpoint.partition("@")
+        name = cls(checkpoint, revision or None)
+        for option in filter(None, options.split(",")):
+            key, _, value = option.partition("=")
+            if (key, value) not in _OPTIONS:
+                known = ", ".join("=".join(known) for known in _OPTIONS)
+                raise EncoderError(f"{option!r} in the encoder {text!r} is none of: {known}")
+            name = replace(name, **{key: value})
+        return name
+
+
+_OPTIONS = (
+    ("prompt", "default"),
+    ("prompt", "noise-filtering"),
+    ("importance", "global-token"),
+    ("importance", "centrality"),
+)
+
+
+def load_encoder(
+    name: str,
+    *,
+    device: str | None = None,
+    dtype: str | None = None,
+    batch_size: int | None = None,
+    revision: str | None = None,
+    prompt: Prompt | None = None,
+    importance: Importance | None = None,
+    trust_remote_code: bool = False,
+) -> Encoder:
+    """Load the encoder of that name: a Hugging Face repository or a local folder.
+
+    What is given here overrides what the name says, and is recorded in the encoder's own name.
+    Device, precision and batch size are chosen by what the machine has; remote code (Jina v4) runs
+    only if you say so.
+    """
+    wanted = EncoderName.read(name)
+    wanted = replace(
+        wanted,
+        revision=revision or wanted.revision,
+        prompt=prompt or wanted.prompt,
+        importance=importance or wanted.importance,
+    )
+    if (
+        importlib.util.find_spec("torch") is None
+        or importlib.util.find_spec("transformers") is None
+    ):
+        raise MissingExtraError(f"the encoder {name}", "vlm")
+    from docpruner.encoders.checkpoint import base_and_config
+    from docpruner.encoders.jina import is_jina, load_jina
+
+    _, config = base_and_config(wanted.checkpoint, wanted.revision)
+    if is_jina(config):
+        return load_jina(
+            wanted,
+            device=device,
+            dtype=dtype,
+            batch_size=batch_size,
+            trust_remote_code=trust_remote_code,
+        )
+    if importlib.util.find_spec("colpali_engine") is None:
+        raise MissingExtraError(f"the encoder {name}", "vlm")
+    from docpruner.encoders.colvision import load_colvision
+
+    return load_colvision(wanted, device=device, dtype=dtype, batch_size=batch_size)

@@ -1,0 +1,163 @@
+"""Importance from one plain forward pass.
+
+The paper reads attention with `output_attentions=True`, which forces eager kernels, keeps every
+layer's full matrix and costs 60-66 % more time. One row of one layer is all it needs:
+
+    with importance_tap(model) as tap:
+        embeddings = model(**batch)
+    tap.importance      # (batch, length)
+
+Embeddings are bit-identical with and without, whatever the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from docpruner.encoders.attention import AttentionCall, listening
+from docpruner.errors import TapError
+
+ROWS_AT_ONCE = 64  # attention rows held at a time when centrality needs them all
+
+
+class ImportanceTap:
+    """What a forward pass under `importance_tap` or `centrality_tap` found."""
+
+    def __init__(self) -> None:
+        self._importance: Tensor | None = None
+
+    @property
+    def importance(self) -> Tensor:
+        """Importance of every position, (batch, length), float32, of the latest forward pass."""
+        if self._importance is None:
+            raise TapError("no importance yet: run the model inside the `with` block first")
+        return self._importance
+
+
+@contextmanager
+def importance_tap(
+    model: nn.Module,
+    *,
+    layer: int | None = None,
+    global_token: int = -1,
+    attention_mask: Tensor | None = None,
+) -> Iterator[ImportanceTap]:
+    """Read the attention that the global token pays to every position.
+
+    `layer` counts the decoder's layers from 0, or from the end if negative; by default the last one
+    with full attention, as the paper has it (sliding windows and linear attention don't see the
+    whole page). `global_token` counts the real tokens of each item, so it means the same with left
+    padding, right padding and none: -1 is the end-of-sequence token, 0 a [CLS]. Which tokens are
+    real is read off the `attention_mask` that the model is called with; pass it here if it is
+    `model.forward` that is called, which no hook sees.
+    """
+    tap = ImportanceTap()
+    batch_mask = attention_mask
+
+    def before(_: nn.Module, __: Any, named: dict[str, Any]) -> None:
+        nonlocal batch_mask
+        batch_mask = named.get("attention_mask", attention_mask)
+
+    @torch.no_grad()
+    def read(call: AttentionCall) -> None:
+        real = batch_mask
+        if real is None:
+            real = torch.ones(call.query.shape[0], call.query.shape[2], device=call.query.device)
+        tap._importance = call.rows(_position(real, global_token))[:, 0]
+
+    hook = model.register_forward_pre_hook(before, with_kwargs=True)
+    try:
+        with listening([_layer(attention_layers(model), layer)], read):
+            yield tap
+    finally:
+        hook.remove()
+
+
+@contextmanager
+def centrality_tap(
+    model: nn.Module, patches: Tensor, *, layers: Sequence[int] | None = None
+) -> Iterator[ImportanceTap]:
+    """Read how much attention every position gets from the patches, in the middle of the model.
+
+    Structural anchor pruning: in-degree over the rows where `patches` (batch, length) is true, mean
+    over rows and heads, averaged over `layers`; by default those at 40-60 % of the depth. Rows are
+    taken a few at a time: no matrix of all rows and heads is ever held.
+    """
+    found = attention_layers(model)
+    chosen = _middle(found) if layers is None else [_layer(found, index) for index in layers]
+    tap = ImportanceTap()
+    sums: list[Tensor] = []
+
+    @torch.no_grad()
+    def read(call: AttentionCall) -> None:
+        sums.append(_in_degree(call, patches.to(call.query.device).bool()))
+        if len(sums) == len(chosen):
+            tap._importance = torch.stack(sums).mean(0)
+            sums.clear()
+
+    with listening(chosen, read):
+        yield tap
+
+
+def _in_degree(call: AttentionCall, patches: Tensor) -> Tensor:
+    """Mean over the patch rows of each item of the attention they pay, (batch, length)."""
+    order = patches.int().argsort(dim=1, descending=True, stable=True)  # patch rows first
+    counts = patches.sum(1)
+    total = torch.zeros(patches.shape[0], call.key.shape[2], device=call.key.device)
+    for start in range(0, int(counts.max()), ROWS_AT_ONCE):
+        rows = order[:, start : start + ROWS_AT_ONCE]
+        wanted = start + torch.arange(rows.shape[1], device=rows.device) < counts[:, None]
+        total += (call.rows(rows) * wanted[:, :, None]).sum(1)
+    return total / counts[:, None].clamp(min=1)
+
+
+def attention_layers(model: Any) -> list[nn.Module]:
+    """The decoder's attention layers that can be tapped, first to last; never the vision tower's."""
+    text_config = model.config.get_text_config()
+    found = [
+        module
+        for module in model.modules()
+        if getattr(module, "config", None) is text_config
+        and isinstance(getattr(module, "layer_idx", None), int)
+        and any(hasattr(module, name) for name in ("q_proj", "Wqkv"))
+    ]
+    if not found:
+        raise TapError(
+            f"{type(model).__name__} has no attention layers of a decoder to read: none with a "
+            "layer_idx and projections among its modules"
+        )
+    return sorted(found, key=lambda module: int(module.layer_idx))  # type: ignore[arg-type]
+
+
+def _middle(found: list[Any]) -> list[nn.Module]:
+    """The layers at 40-60 % of the depth, or where those have no attention the one nearest to it."""
+    depth = found[-1].config.num_hidden_layers
+    inside = [layer for layer in found if int(0.4 * depth) <= layer.layer_idx <= int(0.6 * depth)]
+    return inside or [min(found, key=lambda layer: abs(layer.layer_idx - depth // 2))]
+
+
+def _layer(found: list[Any], index: int | None) -> nn.Module:
+    if index is None:
+        full = [layer for layer in found if getattr(layer, "sliding_window", None) is None]
+        return (full or found)[-1]
+    numbers = [layer.layer_idx for layer in found]
+    depth = found[-1].config.num_hidden_layers
+    wanted = index + depth if index < 0 else index
+    if wanted not in numbers:
+        shown = ", ".join(map(str, numbers))
+        raise TapError(f"layer {index} has no attention to read; layers that have: {shown}")
+    layer: nn.Module = found[numbers.index(wanted)]
+    return layer
+
+
+def _position(real: Tensor, global_token: int) -> Tensor:
+    """Where in each row the wanted real token stands, (batch, 1). Never waits for a GPU."""
+    real = real.bool()
+    rank = real.cumsum(1)  # 1 for the first real token
+    wanted = global_token + 1 + (rank[:, -1:] if global_token < 0 else 0)
+    return ((rank == wanted) & real).int().argmax(1, keepdim=True)

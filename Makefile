@@ -25,9 +25,10 @@ types: $(INSTALLED)
 unit: $(INSTALLED)
 	$(BIN)/pytest
 
-$(INSTALLED): pyproject.toml $(KERNEL)
+$(INSTALLED): pyproject.toml constraints.txt $(KERNEL)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --editable ".[dev]"
+	$(BIN)/pip install --quiet --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,st]"
 	touch $@
 
 # The kernel's tests against a copy of the package whose kernel is built in another way.

@@ -4,8 +4,8 @@ A Hugging Face attention layer looks its kernel up by name at every call, and ca
 queries and keys. While someone listens, that look-up returns the same kernel with an ear: the layer
 runs as it always does, and the listener gets the same tensors. Nothing in the model is touched.
 
-Layers with attention code of their own (Jina v4's) never ask. For them hooks pick up what the layer's
-query and key projections gave, and the layer's own rotary function is applied to it once more.
+Layers with attention code of their own (Jina v4's) never ask. For them hooks pick up what the
+layer's query and key projections gave, and its own rotary function is applied to that once more.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ class AttentionCall:
 
     query: Tensor  # (batch, heads, length, head_dim), rotated
     key: Tensor  # (batch, key_value_heads, length, head_dim), rotated
-    mask: (
-        Tensor | None
-    )  # 4-D as sdpa and eager get it, 2-D padding as flash kernels get it, or none
+    mask: Tensor | None  # 4-D as for sdpa and eager, 2-D padding as for flash kernels, or none
     scaling: float
     causal: bool
     window: int | None  # a key further away than this is not seen
@@ -45,6 +43,10 @@ class AttentionCall:
 
         In float32, whatever the model computes in. Only these rows are ever held.
         """
+        with torch.autocast(self.query.device.type, enabled=False):
+            return self._rows(positions)
+
+    def _rows(self, positions: Tensor) -> Tensor:
         batch, heads, _, size = self.query.shape
         groups = self.key.shape[1]  # of query heads that share a key head
         positions = positions.to(self.query.device)
@@ -62,7 +64,8 @@ class AttentionCall:
         length = scores.shape[-1]
         if self.mask is not None and self.mask.ndim == 4:
             index = positions[:, None, :, None].expand(-1, self.mask.shape[1], -1, length)
-            mask = self.mask[..., :length].expand(len(positions), -1, -1, -1).gather(2, index)
+            mask = self.mask[..., :length].expand(len(positions), -1, self.query.shape[2], -1)
+            mask = mask.gather(2, index)
             mask = mask.view(len(positions), -1, 1, *mask.shape[2:])  # a mask has one head
             if mask.dtype == torch.bool:
                 return scores.masked_fill(~mask, -torch.inf)
@@ -107,7 +110,7 @@ def _listening_to(layer: nn.Module, listener: Listener) -> Iterator[None]:
     with _changing:
         _listeners.setdefault(layer, []).append(ear.hear)
         if _plain_look_up is not None:
-            AttentionInterface.get_interface = _look_up
+            AttentionInterface.get_interface = _look_up  # type: ignore[assignment, method-assign]
     try:
         yield
     finally:
@@ -118,7 +121,7 @@ def _listening_to(layer: nn.Module, listener: Listener) -> Iterator[None]:
             if not _listeners[layer]:
                 del _listeners[layer]
             if not _listeners and _plain_look_up is not None:
-                AttentionInterface.get_interface = _plain_look_up
+                AttentionInterface.get_interface = _plain_look_up  # type: ignore[method-assign]
 
 
 class _Ear:
@@ -167,8 +170,8 @@ def _call(
 ) -> AttentionCall:
     if not (mask is None or isinstance(mask, Tensor)):
         raise TapError(
-            f"{type(module).__name__} runs with a {type(mask).__name__}, which can't be read row by "
-            'row; load the model with attn_implementation="sdpa"'
+            f"{type(module).__name__} runs with a {type(mask).__name__}, which can't be read row "
+            'by row; load the model with attn_implementation="sdpa"'
         )
     causal = options.get("is_causal")
     return AttentionCall(
@@ -190,10 +193,11 @@ def _from_projections(
     passed = inspect.signature(layer.forward).bind(*given, **named).arguments
     passed |= passed.pop("kwargs", {})
     rotary = passed.get("position_embeddings")
-    if len(projections) < len(_PROJECTIONS) or rotary is None:
+    if len(projections) < len(_PROJECTIONS) or rotary is None or hasattr(layer, "q_norm"):
         raise TapError(
-            f"{type(layer).__name__} can't be read: it does not look its kernel up in transformers' "
-            "attention interface, nor has it q_proj, k_proj and position_embeddings"
+            f"{type(layer).__name__} can't be read: it does not look its kernel up in "
+            "transformers' attention interface, nor has it q_proj, k_proj and position_embeddings "
+            "without a norm between them"
         )
     query, key = (
         projections[name].view(*projections[name].shape[:2], -1, layer.head_dim).transpose(1, 2)

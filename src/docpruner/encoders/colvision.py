@@ -21,9 +21,9 @@ from docpruner.errors import EncoderError
 from docpruner.types import SPECIAL, FloatArray, Page, PageEmbedding, Prompt
 
 NOISE_FILTERING = (
-    "Analyze this document page. Assign high importance to regions containing text, tables, charts, "
-    "and meaningful figures. Assign low importance to decorative graphics, logos, empty space, and "
-    "repeating headers or footers."
+    "Analyze this document page. Assign high importance to regions containing text, tables, "
+    "charts, and meaningful figures. Assign low importance to decorative graphics, logos, empty "
+    "space, and repeating headers or footers."
 )
 DEFAULT_PROMPT = "Describe the image."
 
@@ -70,7 +70,7 @@ def page_embeddings(
 
 
 class ColVisionEncoder:
-    """A colpali-engine model that gives, in one pass, the vectors of a page and their importance."""
+    """A colpali-engine model; one pass gives the vectors of a page and their importance."""
 
     def __init__(
         self,
@@ -199,8 +199,8 @@ def load_colvision(
     if report["missing_keys"]:
         shown = ", ".join(sorted(report["missing_keys"])[:3])
         raise EncoderError(
-            f"{checkpoint} lacks {len(report['missing_keys'])} weights of {family.model}, which would "
-            f"be random: {shown}…"
+            f"{checkpoint} lacks {len(report['missing_keys'])} weights of {family.model}, which "
+            f"would be random: {shown}…"
         )
     return ColVisionEncoder(
         model,

@@ -1,8 +1,8 @@
 """What differs between the families of colpali-engine, in one table.
 
-A family is known by the `model_type` in a checkpoint's configuration. In all of them the patches are
-the tokens whose id is the configuration's `image_token_id`, and the global token is the last token of
-the page's prompt, whatever the padding (docs/encoders.md says which token that is).
+A family is known by the `model_type` in a checkpoint's configuration. In all of them the patches
+are the tokens whose id is the configuration's `image_token_id`, and the global token is the last
+token of the page's prompt, whatever the padding (docs/encoders.md says which token that is).
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from PIL import Image, ImageOps
 
 from docpruner.types import Page
@@ -14,15 +15,18 @@ def page_name(page: Page | Image.Image, number: int) -> str:
 
 def page_image(page: Page | Image.Image) -> Image.Image:
     """The page upright (as its EXIF data says) in RGB; what is transparent becomes white paper."""
-    image = page.render() if isinstance(page, Page) else page
-    image = ImageOps.exif_transpose(image)
-    if image.mode.startswith(("I", "F")):  # 16 bits or more; Pillow would cut them off, not scale
-        low, high = image.getextrema()
-        span = max(high - low, 1)
-        image = image.convert("F").point(lambda value: value * (255 / span) - low * (255 / span))
-        return image.convert("L").convert("RGB")
-    if "A" in image.getbands() or "transparency" in image.info:
+    image = ImageOps.exif_transpose(page.render() if isinstance(page, Page) else page)
+    if image.mode.startswith(("I", "F")):
+        image = _eight_bits(image)
+    if image.has_transparency_data:
         image = image.convert("RGBA")
-        paper = Image.new("RGBA", image.size, "white")
-        return Image.alpha_composite(paper, image).convert("RGB")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
     return image.convert("RGB")
+
+
+def _eight_bits(image: Image.Image) -> Image.Image:
+    """Greyscale of 16 bits or more, scaled; Pillow itself would cut off what exceeds 255."""
+    values = np.asarray(image, dtype=np.float32)
+    peak = max(float(values.max()), 255.0)
+    full = 65535.0 if 255 < peak <= 65535 else peak
+    return Image.fromarray(np.clip(values * (255 / full), 0, 255).astype(np.uint8))

@@ -1,4 +1,4 @@
-"""Jina Embeddings v4: remote code around a Qwen2.5-VL, with adapters for tasks and a multi-vector head.
+"""Jina Embeddings v4: remote code around a Qwen2.5-VL, with task adapters and a multi-vector head.
 
 Its published code runs with transformers 4 only, while colpali-engine needs transformers 5: the two
 can't share an environment, so Jina has an extra of its own.
@@ -32,7 +32,7 @@ def is_jina(config: dict[str, Any]) -> bool:
 class JinaEncoder(ColVisionEncoder):
     """Jina v4's multi-vector head for retrieval.
 
-    Its configuration is that of a Qwen2.5-VL, and so is its grid. The model is called itself, not by
+    Its configuration is that of a Qwen2.5-VL, and so is its grid. The model itself is called, not
     its `encode_image`, which rounds to bfloat16 on any device and gives no token ids.
     """
 

@@ -76,7 +76,7 @@ class EncoderName:
             if (key, value) not in _OPTIONS:
                 known = ", ".join("=".join(known) for known in _OPTIONS)
                 raise EncoderError(f"{option!r} in the encoder {text!r} is none of: {known}")
-            name = replace(name, **{key: value})
+            name = replace(name, **{key: value})  # type: ignore[arg-type]  # checked just above
         return name
 
 

@@ -13,7 +13,7 @@ Embeddings are bit-identical with and without, whatever the kernel.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -57,25 +57,29 @@ def importance_tap(
     `model.forward` that is called, which no hook sees.
     """
     tap = ImportanceTap()
-    batch_mask = attention_mask
+    batch_mask, called = attention_mask, attention_mask is not None
 
     def before(_: nn.Module, __: Any, named: dict[str, Any]) -> None:
-        nonlocal batch_mask
-        batch_mask = named.get("attention_mask", attention_mask)
+        nonlocal batch_mask, called
+        batch_mask, called = named.get("attention_mask", attention_mask), True
 
     @torch.no_grad()
     def read(call: AttentionCall) -> None:
+        if not called:
+            raise TapError(
+                "which tokens are padding is unknown, as only a part of the model was called, or "
+                "its `forward`; pass attention_mask to importance_tap"
+            )
         real = batch_mask
         if real is None:
             real = torch.ones(call.query.shape[0], call.query.shape[2], device=call.query.device)
         tap._importance = call.rows(_position(real, global_token))[:, 0]
 
-    hook = model.register_forward_pre_hook(before, with_kwargs=True)
-    try:
-        with listening([_layer(attention_layers(model), layer)], read):
-            yield tap
-    finally:
-        hook.remove()
+    with ExitStack() as stack:
+        for entry in _entries(model):
+            stack.enter_context(entry.register_forward_pre_hook(before, with_kwargs=True))
+        stack.enter_context(listening([_layer(attention_layers(model), layer)], read))
+        yield tap
 
 
 @contextmanager
@@ -100,7 +104,8 @@ def centrality_tap(
             tap._importance = torch.stack(sums).mean(0)
             sums.clear()
 
-    with listening(chosen, read):
+    first = sorted(chosen, key=_index)[:1]  # a pass that failed half-way leaves sums behind
+    with listening(first, lambda _: sums.clear()), listening(chosen, read):
         yield tap
 
 
@@ -116,13 +121,20 @@ def _in_degree(call: AttentionCall, patches: Tensor) -> Tensor:
     return total / counts[:, None].clamp(min=1)
 
 
+def _entries(model: Any) -> set[nn.Module]:
+    """Where a forward pass may begin: Jina v4's `encode_image` calls what PEFT has wrapped."""
+    return {model, model.get_base_model()} if hasattr(model, "get_base_model") else {model}
+
+
 def attention_layers(model: Any) -> list[nn.Module]:
-    """The decoder's attention layers that can be tapped, first to last; never the vision tower's."""
-    text_config = model.config.get_text_config()
+    """The decoder's attention layers that can be tapped, first to last; not the vision tower's."""
+    config: Any = getattr(model, "config", None)
+    text_config = config.get_text_config() if hasattr(config, "get_text_config") else None
     found = [
         module
         for module in model.modules()
-        if getattr(module, "config", None) is text_config
+        if text_config is not None
+        and getattr(module, "config", None) is text_config
         and isinstance(getattr(module, "layer_idx", None), int)
         and any(hasattr(module, name) for name in ("q_proj", "Wqkv"))
     ]
@@ -131,11 +143,15 @@ def attention_layers(model: Any) -> list[nn.Module]:
             f"{type(model).__name__} has no attention layers of a decoder to read: none with a "
             "layer_idx and projections among its modules"
         )
-    return sorted(found, key=lambda module: int(module.layer_idx))  # type: ignore[arg-type]
+    return sorted(found, key=_index)
+
+
+def _index(layer: Any) -> int:
+    return int(layer.layer_idx)
 
 
 def _middle(found: list[Any]) -> list[nn.Module]:
-    """The layers at 40-60 % of the depth, or where those have no attention the one nearest to it."""
+    """The layers at 40-60 % of the depth; if none of them has attention, the nearest that has."""
     depth = found[-1].config.num_hidden_layers
     inside = [layer for layer in found if int(0.4 * depth) <= layer.layer_idx <= int(0.6 * depth)]
     return inside or [min(found, key=lambda layer: abs(layer.layer_idx - depth // 2))]
@@ -144,7 +160,8 @@ def _middle(found: list[Any]) -> list[nn.Module]:
 def _layer(found: list[Any], index: int | None) -> nn.Module:
     if index is None:
         full = [layer for layer in found if getattr(layer, "sliding_window", None) is None]
-        return (full or found)[-1]
+        last: nn.Module = (full or found)[-1]
+        return last
     numbers = [layer.layer_idx for layer in found]
     depth = found[-1].config.num_hidden_layers
     wanted = index + depth if index < 0 else index

@@ -16,8 +16,11 @@ PruningRatio = Annotated[
 
 
 def patches_left(count: int, ratio: float) -> int:
-    """How many of `count` patches stay when a fraction is dropped; one always does."""
-    return max(1, count - int(count * ratio))
+    """How many of `count` patches stay when a fraction is dropped; one always does.
+
+    A ratio means its decimal value: 0.7 of 90 is 63, though 90 * 0.7 is just below it in binary.
+    """
+    return max(1, count - int(count * ratio + 1e-9))
 
 
 @strategy("none", "base")

@@ -2,12 +2,11 @@
 
 from typing import Annotated
 
-import fastcluster
 import numpy as np
 import numpy.typing as npt
 
 from docpruner.reduce.keep import merge_patches
-from docpruner.reduce.similarity import cosines
+from docpruner.reduce.similarity import lengths
 from docpruner.reduce.strategy import Parameter, strategy
 from docpruner.types import FloatArray, IntArray, PageEmbedding, Reduction
 
@@ -32,7 +31,10 @@ def ward_labels(vectors: FloatArray, clusters: int) -> IntArray:
     count = len(vectors)
     if clusters >= count:
         return np.arange(count, dtype=np.int32)
-    distances = np.maximum(0.0, 1.0 - cosines(vectors, vectors))
+    import fastcluster  # here, for it loads SciPy where that is installed
+
+    unit = vectors / lengths(vectors)[:, None]
+    distances = np.maximum(0.0, 1.0 - unit @ unit.T).astype(np.float64)
     condensed = np.concatenate([distances[i, i + 1 :] for i in range(count - 1)])
     merges = fastcluster.linkage(condensed, method="ward", preserve_input=False)
     return _cut(merges[: count - clusters, :2].astype(np.int64), count)

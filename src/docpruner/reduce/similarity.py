@@ -51,11 +51,21 @@ def attention_similarity(
 
 
 def cosines(a: FloatArray, b: FloatArray) -> Doubles:
-    """Cosine of every row of `a` with every row of `b`; 0 where a row is zero."""
-    products: Doubles = (a @ b.T).astype(np.float64)
-    lengths = np.linalg.norm(a, axis=1)[:, None] * np.linalg.norm(b, axis=1)[None, :]
-    cosine: Doubles = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
-    return cosine
+    """Cosine of every row of `a` with every row of `b`; 0 where a row is zero.
+
+    In float64, rounded to nine decimals: a matrix product rounds equal rows differently, and that
+    noise must not decide on which side of a threshold they fall.
+    """
+    products: Doubles = a.astype(np.float64) @ b.astype(np.float64).T
+    products /= lengths(a)[:, None]
+    products /= lengths(b)
+    return np.round(products, 9, out=products)
+
+
+def lengths(vectors: FloatArray) -> FloatArray:
+    """Euclidean lengths of the rows; 1 for zero rows, so that one can divide by them."""
+    found = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    return np.where(found > 0, found, np.float32(1))
 
 
 def _stretched(values: Doubles) -> Doubles:

@@ -6,6 +6,7 @@ docpruner:k=-0.25+sem-cluster:factor=2      prune, then merge
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -50,6 +51,10 @@ class Reducer:
 
     def __str__(self) -> str:
         return "+".join(map(str, self.stages))
+
+    def __reduce__(self) -> tuple[Callable[[str], Reducer], tuple[str]]:
+        """Pickled as its spec: a strategy's own function can't be found again by its name."""
+        return reducer, (str(self),)
 
     @property
     def prompt(self) -> Prompt:

@@ -48,7 +48,8 @@ def above(scores: Scores, tau: float, name: str) -> BoolArray:
     """
     kept = scores.astype(np.float64) > tau
     if len(kept) > 1 and kept.all():
-        _warn(name, tau, f"prunes nothing: all {len(kept)} patches stay", 'try statistics="robust"')
+        message = f"prunes nothing: all {len(kept)} patches stay"
+        _warn(name, tau, message, "if a few patches hold most attention, use statistics=robust")
     if not kept.any():
         kept[np.argmax(scores)] = True
         if len(kept) > 1:

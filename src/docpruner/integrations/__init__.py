@@ -1,0 +1,1 @@
+"""docpruner inside other libraries: one module for each, which needs that library to import."""

@@ -4,8 +4,6 @@ If no C compiler is at hand the package installs all the same, scores with numpy
 `docpruner doctor` says so.
 """
 
-import os
-
 from setuptools import Extension, setup
 
 setup(
@@ -13,9 +11,11 @@ setup(
         Extension(
             "docpruner._maxsim",
             sources=["src/docpruner/native/maxsim.c"],
-            depends=["src/docpruner/native/tile.h"],
-            extra_compile_args=["/O2"] if os.name == "nt" else ["-O3", "-std=c11", "-Wall"],
+            depends=["src/docpruner/native/tile.h", "src/docpruner/native/tile_undef.h"],
+            extra_compile_args=["-O3", "-std=c11", "-Wall", "-Wextra"],
+            py_limited_api=True,
             optional=True,
         )
-    ]
+    ],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

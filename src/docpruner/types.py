@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from operator import index
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -72,19 +73,23 @@ class PageEmbedding:
         on_page = cells != SPECIAL
         if not on_page.any():
             raise InvalidPageError(f"page {self.name}: no patch on the grid, only special tokens")
-        if (importance < 0).any():
-            row = int(np.argmax(importance < 0))
+        negative = on_page & (importance < 0)
+        if negative.any():
+            row = int(np.argmax(negative))
             raise InvalidPageError(
                 f"page {self.name}: importance {importance[row]:g} at vector {row}; attention is "
                 "never negative, shift or clip other scores before building a PageEmbedding"
             )
-        boxes = cell_boxes(cells, grid) if self.boxes is None else self.boxes
+        boxes = _checked_boxes(self.name, self.boxes, cells, grid)
+        if self.prompt not in get_args(Prompt):
+            known = " or ".join(get_args(Prompt))
+            raise InvalidPageError(f"page {self.name}: prompt {self.prompt!r} is not {known}")
         set_field = object.__setattr__
         set_field(self, "vectors", vectors)
         set_field(self, "importance", importance)
         set_field(self, "grid", grid)
         set_field(self, "cells", cells)
-        set_field(self, "boxes", _floats(self.name, "boxes", boxes, (count, 4)))
+        set_field(self, "boxes", boxes)
         if self.global_vector is not None:
             shape = (vectors.shape[1],)
             vector = _floats(self.name, "global_vector", self.global_vector, shape)
@@ -163,10 +168,9 @@ def _floats(page: str, what: str, value: Any, shape: tuple[int | str, ...]) -> F
 
     A word in `shape` stands for any size of at least one.
     """
-    try:
-        array = np.ascontiguousarray(value, dtype=np.float32)
-    except (TypeError, ValueError) as error:
-        raise InvalidPageError(f"page {page}: {what} is not an array of numbers: {error}") from None
+    given = _array(page, what, value, "biuf")
+    with np.errstate(over="ignore"):  # to infinity, which is refused below
+        array = np.ascontiguousarray(given, dtype=np.float32)
     fits = array.ndim == len(shape) and all(
         got >= 1 if isinstance(want, str) else got == want
         for got, want in zip(array.shape, shape, strict=True)
@@ -181,17 +185,48 @@ def _floats(page: str, what: str, value: Any, shape: tuple[int | str, ...]) -> F
     if not finite.all():
         row = int(np.argwhere(~finite)[0][0])
         raise InvalidPageError(f"page {page}: {what} holds NaN or infinity at row {row}")
+    return _frozen(array, given)
+
+
+def _array(page: str, what: str, value: Any, kinds: str) -> npt.NDArray[Any]:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # rows of different lengths
+        raise InvalidPageError(f"page {page}: {what} is not an array of numbers: {error}") from None
+    if array.dtype.kind not in kinds:
+        raise InvalidPageError(f"page {page}: {what} is not an array of numbers but {array.dtype}")
+    return array
+
+
+def _frozen(array: Array, given: npt.NDArray[Any]) -> Array:
+    """`array` read-only, and copied if someone else could still write into it."""
+    if given.flags.writeable and np.shares_memory(array, given):
+        array = array.copy()
     return readonly(array)
 
 
 def _checked_grid(page: str, grid: Any) -> tuple[int, int]:
     try:
-        rows, columns = (int(size) for size in grid)
+        rows, columns = (index(size) for size in grid)
     except (TypeError, ValueError):
         rows = columns = 0
-    if rows < 1 or columns < 1:
+    if rows < 1 or columns < 1 or rows * columns > np.iinfo(np.int32).max:
         raise InvalidPageError(f"page {page}: grid {grid!r} is not (rows, columns), each ≥ 1")
     return rows, columns
+
+
+def _checked_boxes(page: str, boxes: Any, cells: IntArray, grid: tuple[int, int]) -> FloatArray:
+    if boxes is None:
+        return readonly(cell_boxes(cells, grid))
+    array = _floats(page, "boxes", boxes, (len(cells), 4))
+    wrong = (array < 0).any(1) | (array > 1).any(1) | (array[:, :2] > array[:, 2:]).any(1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InvalidPageError(
+            f"page {page}: box {array[row].tolist()} at vector {row} is not x0, y0, x1, y1 as "
+            "fractions of the page, 0 to 1"
+        )
+    return array
 
 
 def _checked_cells(page: str, cells: Any, count: int, grid: tuple[int, int]) -> IntArray:
@@ -203,7 +238,7 @@ def _checked_cells(page: str, cells: Any, count: int, grid: tuple[int, int]) -> 
                 f"pass `cells`, with {SPECIAL} for special tokens"
             )
         return readonly(np.arange(count, dtype=np.int32))
-    array = np.ascontiguousarray(cells)
+    array = _array(page, "cells", cells, "iuf")
     if array.dtype.kind not in "iu" or array.shape != (count,):
         raise InvalidPageError(
             f"page {page}: cells has shape {array.shape} and type {array.dtype}, "
@@ -216,4 +251,4 @@ def _checked_cells(page: str, cells: Any, count: int, grid: tuple[int, int]) -> 
             f"page {page}: cell {array[row]} at vector {row} is outside the grid of "
             f"{grid[0]}×{grid[1]} = {size} cells (special tokens have cell {SPECIAL})"
         )
-    return readonly(array.astype(np.int32))
+    return readonly(array.astype(np.int32, order="C"))

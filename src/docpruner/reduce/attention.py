@@ -32,7 +32,8 @@ def attention_ratio(page: PageEmbedding, *, ratio: PruningRatio = 0.5) -> Reduct
 @strategy("attention-threshold", "pruning")
 def attention_threshold(page: PageEmbedding, *, threshold: GlobalThreshold) -> Reduction:
     """Keep the patches whose importance exceeds one constant, the same for every page."""
-    return keep_patches(page, above(page.importance[page.patches], threshold, page.name))
+    importance = page.importance[page.patches]
+    return keep_patches(page, above(importance, threshold, page.name, "raise the threshold"))
 
 
 @strategy("attention-threshold-nfp", "pruning", prompt="noise-filtering")

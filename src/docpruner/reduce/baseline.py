@@ -41,7 +41,7 @@ def random_pruning(
     The draw depends on the seed and on the page's name, not on the pages before it.
     """
     count = len(page.patches)
-    draw = np.random.default_rng([seed, zlib.crc32(page.name.encode())])
+    draw = np.random.default_rng([seed, zlib.crc32(page.name.encode(errors="surrogateescape"))])
     kept = np.zeros(count, np.bool_)
     kept[draw.permutation(count)[: patches_left(count, ratio)]] = True
     return keep_patches(page, kept)

@@ -19,8 +19,8 @@ MergingFactor = Annotated[
 def semantic_clusters(page: PageEmbedding, *, factor: MergingFactor = 4) -> Reduction:
     """Replace clusters of similar patches by their mean (Ward linkage on cosine distance).
 
-    Leaves patches // factor vectors, at least one. As in the paper, Ward's update runs on the
-    cosine distances themselves rather than on their squares.
+    Leaves patches // factor vectors, at least one. As in the paper, 1 - cosine is taken for the
+    distance that Ward's rule squares, though it is itself a squared distance (half of it).
     """
     vectors = page.vectors[page.patches]
     return merge_patches(page, ward_labels(vectors, max(1, len(vectors) // factor)))
@@ -33,7 +33,7 @@ def ward_labels(vectors: FloatArray, clusters: int) -> IntArray:
         return np.arange(count, dtype=np.int32)
     import fastcluster  # here, for it loads SciPy where that is installed
 
-    unit = vectors / lengths(vectors)[:, None]
+    unit = (vectors / lengths(vectors.astype(np.float64))[:, None]).astype(np.float32)
     distances = np.maximum(0.0, 1.0 - unit @ unit.T).astype(np.float64)
     condensed = np.concatenate([distances[i, i + 1 :] for i in range(count - 1)])
     merges = fastcluster.linkage(condensed, method="ward", preserve_input=False)

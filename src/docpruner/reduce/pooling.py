@@ -31,7 +31,7 @@ def pool_1d(
     `padding="zero"`, the paper's rule, zeros fill it up and shrink its vector.
     """
     count = len(page.patches)
-    reduction = merge_patches(page, (np.arange(count) // factor).astype(np.int32))
+    reduction = merge_patches(page, (np.arange(count) // min(factor, count)).astype(np.int32))
     left_over = count % factor
     if padding == "none" or left_over == 0:
         return reduction
@@ -46,7 +46,7 @@ def pool_2d(page: PageEmbedding, *, factor: SquareFactor = 4) -> Reduction:
 
     Windows at the edge, and windows with holes after pruning, average what they have.
     """
-    side = math.isqrt(factor)
+    side = min(math.isqrt(factor), max(page.grid))
     columns = page.grid[1]
     row, column = np.divmod(page.cells[page.patches], columns)
     windows_across = -(-columns // side)

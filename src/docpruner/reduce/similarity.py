@@ -56,16 +56,18 @@ def cosines(a: FloatArray, b: FloatArray) -> Doubles:
     In float64, rounded to nine decimals: a matrix product rounds equal rows differently, and that
     noise must not decide on which side of a threshold they fall.
     """
-    products: Doubles = a.astype(np.float64) @ b.astype(np.float64).T
-    products /= lengths(a)[:, None]
-    products /= lengths(b)
+    a64, b64 = a.astype(np.float64), b.astype(np.float64)
+    products: Doubles = a64 @ b64.T
+    products /= lengths(a64)[:, None]
+    products /= lengths(b64)
     return np.round(products, 9, out=products)
 
 
-def lengths(vectors: FloatArray) -> FloatArray:
+def lengths(vectors: Doubles) -> Doubles:
     """Euclidean lengths of the rows; 1 for zero rows, so that one can divide by them."""
-    found = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    return np.where(found > 0, found, np.float32(1))
+    found: Doubles = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    found[found == 0] = 1
+    return found
 
 
 def _stretched(values: Doubles) -> Doubles:

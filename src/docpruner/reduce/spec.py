@@ -6,6 +6,7 @@ docpruner:k=-0.25+sem-cluster:factor=2      prune, then merge
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,6 +15,8 @@ from docpruner.errors import SpecError
 from docpruner.reduce.keep import compose, reduced_page
 from docpruner.reduce.strategy import STRATEGIES, Strategy, Value
 from docpruner.types import PageEmbedding, Prompt, Reduction
+
+_JOINT = re.compile(r"\+(?=\s*[a-z])")  # a plus before a name, not the one in 1e+1
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Reducer:
 
 def reducer(spec: str) -> Reducer:
     """The reduction that `spec` names. Errors list what exists."""
-    return Reducer(tuple(_stage(part.strip(), spec) for part in spec.split("+")))
+    return Reducer(tuple(_stage(part.strip(), spec) for part in _JOINT.split(spec)))
 
 
 def _stage(text: str, spec: str) -> Stage:

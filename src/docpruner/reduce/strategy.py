@@ -15,7 +15,7 @@ from functools import wraps
 from typing import Annotated, Any, Literal, ParamSpec, get_args, get_origin, get_type_hints
 
 from docpruner.errors import SpecError
-from docpruner.types import Prompt, Reduction
+from docpruner.types import PageEmbedding, Prompt, Reduction
 
 Kind = Literal["base", "pruning", "adaptive pruning", "merging"]
 Value = float | int | str
@@ -70,19 +70,27 @@ class Parameter:
                 raise wrong
             return str(value)
         try:
-            number = float(value)  # type: ignore[arg-type]  # anything float() refuses is wrong
-        except (TypeError, ValueError):
+            number = _number(value) if self.type is int else float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
             raise wrong from None
-        if not (math.isfinite(number) and self.low <= number <= self.high):
+        if not self.low <= number <= self.high or abs(number) == math.inf:  # NaN fails too
             raise wrong
         if self.type is not int:
             return number
-        if not number.is_integer() or (self.square and math.isqrt(int(number)) ** 2 != number):
+        if number != int(number) or (self.square and math.isqrt(int(number)) ** 2 != number):
             raise wrong
         return int(number)
 
 
-@dataclass(frozen=True)
+def _number(value: Any) -> float:
+    """An int as it is, however large; anything else as a float."""
+    try:
+        return int(value) if isinstance(value, str | int) else float(value)
+    except ValueError:
+        return float(value)  # 2.0 is a whole number too
+
+
+@dataclass(frozen=True, eq=False)
 class Strategy:
     """A registered strategy: its name in specs, its function and its parameters."""
 
@@ -138,10 +146,10 @@ def strategy(
         STRATEGIES[name] = entry
 
         @wraps(function)
-        def checked(*page: P.args, **given: P.kwargs) -> Reduction:
-            return function(*page, **entry.read(given))  # type: ignore[arg-type]
+        def checked(page: PageEmbedding, **given: Any) -> Reduction:
+            return function(page, **entry.read(given))  # type: ignore[arg-type]
 
-        return checked
+        return checked  # type: ignore[return-value]  # the same signature, by @wraps
 
     return register
 

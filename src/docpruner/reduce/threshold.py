@@ -41,15 +41,19 @@ def adaptive_tau(scores: Scores, k: float, statistics: Statistics = "paper") -> 
     return float(values.mean() + k * values.std())
 
 
-def above(scores: Scores, tau: float, name: str) -> BoolArray:
+TRY_ROBUST = "if a few patches hold most of the attention, use statistics=robust"
+
+
+def above(scores: Scores, tau: float, name: str, remedy: str = TRY_ROBUST) -> BoolArray:
     """Which scores exceed `tau`; the best one (the first of equals) if none does.
 
-    Warns, naming the page, when the threshold separates nothing from nothing.
+    Warns, naming the page, when the threshold separates nothing from nothing; `remedy` is what to
+    do when nothing was pruned.
     """
     kept = scores.astype(np.float64) > tau
     if len(kept) > 1 and kept.all():
         message = f"prunes nothing: all {len(kept)} patches stay"
-        _warn(name, tau, message, "if a few patches hold most attention, use statistics=robust")
+        _warn(name, tau, message, remedy)
     if not kept.any():
         kept[np.argmax(scores)] = True
         if len(kept) > 1:

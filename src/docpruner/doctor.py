@@ -9,6 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 
 from docpruner.maxsim import kernels
 
+EXTRAS = (  # name, what it gives, the packages that must be there
+    ("vlm", "ColPali, ColQwen, ColNomic, ColSmol …", ("torch", "transformers", "colpali-engine")),
+    ("st", "the module for sentence-transformers", ("sentence-transformers",)),
+)
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -27,7 +32,8 @@ def examine() -> list[Finding]:
         _kernel(),
         Finding("cores", str(os.cpu_count())),
         Finding("python", platform.python_version(), why=platform.platform()),
-        Finding("numpy", _installed("numpy") or "missing"),
+        Finding("numpy", version("numpy")),
+        *(_extra(*extra) for extra in EXTRAS),
     ]
 
 
@@ -37,6 +43,13 @@ def _kernel() -> Finding:
     if found.names[0] == "numpy":
         remedy = "install a C compiler, then: pip install --force-reinstall --no-deps docpruner"
     return Finding("MaxSim kernel", found.names[0], found.reason, remedy)
+
+
+def _extra(name: str, gives: str, packages: tuple[str, ...]) -> Finding:
+    found = [f"{package} {installed}" for package in packages if (installed := _installed(package))]
+    if len(found) == len(packages):
+        return Finding(f"extra {name}", "installed", ", ".join(found))
+    return Finding(f"extra {name}", "no", gives, f'pip install "docpruner[{name}]"')
 
 
 def _installed(package: str) -> str | None:

@@ -233,10 +233,13 @@ def test_every_layer_can_be_read(subject: Subject, batch, weights):
     """Sliding windows are among them: two in ColModernVBert, two in ColGemma3."""
     depth = subject.model.config.get_text_config().num_hidden_layers
     for layer, expected in weights.items():
-        for index in (layer, layer - depth):
-            with importance_tap(subject.model, layer=index) as found:
-                subject.embed(batch)
-            close(found.importance, row_of(expected, batch["attention_mask"], -1))
+        with (
+            importance_tap(subject.model, layer=layer) as found,
+            importance_tap(subject.model, layer=layer - depth) as from_the_end,
+        ):
+            subject.embed(batch)
+        close(found.importance, row_of(expected, batch["attention_mask"], -1))
+        assert torch.equal(from_the_end.importance, found.importance)
 
 
 def test_layers_differ(weights):
@@ -258,6 +261,16 @@ def test_a_causal_models_first_token_sees_only_itself(checkpoints, pages):
     with importance_tap(subject.model, global_token=0) as found:
         subject.embed(subject.batch(pages[:1]))
     assert found.importance[0].tolist() == [1.0] + [0.0] * (found.importance.shape[1] - 1)
+
+
+def test_a_bidirectional_models_first_token_sees_the_whole_page(checkpoints, pages):
+    """Alone, a page comes without a mask: only the layer knows that it isn't causal."""
+    checkpoint = checkpoints("ColModernVBert")
+    batch = checkpoint.subject.batch(pages[:1])
+    with importance_tap(checkpoint.subject.model, global_token=0) as found:
+        checkpoint.subject.embed(batch)
+    close(found.importance, checkpoint.eager.weights(batch)[3][:, :, 0].mean(1))
+    assert (found.importance > 0).all()
 
 
 def test_a_sliding_window_hides_all_but_the_last_nine_tokens(checkpoints, pages):
@@ -367,7 +380,6 @@ def test_embeddings_are_bit_identical_with_and_without(checkpoint: Checkpoint, p
             measured = subject.embed(batch)
         assert torch.equal(plain, tapped)
         assert torch.equal(plain, measured)
-        assert torch.equal(plain, subject.embed(batch))
 
 
 def test_eager_kernels_are_read_as_well(checkpoint: Checkpoint, batch, weights):

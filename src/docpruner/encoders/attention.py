@@ -131,15 +131,21 @@ class _Ear:
         self._listener = listener
         self._heard = False
         self._projections: dict[str, Tensor] = {}
+        self._thread = threading.get_ident()  # other threads may run the same model meanwhile
 
     def hear(self, call: AttentionCall) -> None:
+        if threading.get_ident() != self._thread:
+            return
         self._heard = True
         self._listener(call)
 
     def projected(self, name: str, _: nn.Module, __: Any, output: Tensor) -> None:
-        self._projections[name] = output
+        if threading.get_ident() == self._thread:
+            self._projections[name] = output
 
     def after(self, layer: nn.Module, given: Any, named: dict[str, Any], _: Any) -> None:
+        if threading.get_ident() != self._thread:
+            return
         projections, self._projections = self._projections, {}
         heard, self._heard = self._heard, False
         if not heard:
@@ -160,7 +166,7 @@ def _attend(
     **options: Any,
 ) -> Any:
     result = kernel(module, query, key, value, attention_mask, **options)
-    for hear in _listeners.get(module, ()):
+    for hear in tuple(_listeners.get(module, ())):
         hear(_call(module, query, key, attention_mask, options))
     return result
 

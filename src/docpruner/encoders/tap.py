@@ -12,6 +12,7 @@ Embeddings are bit-identical with and without, whatever the kernel.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -54,14 +55,16 @@ def importance_tap(
     whole page). `global_token` counts the real tokens of each item, so it means the same with left
     padding, right padding and none: -1 is the end-of-sequence token, 0 a [CLS]. Which tokens are
     real is read off the `attention_mask` that the model is called with; pass it here if it is
-    `model.forward` that is called, which no hook sees.
+    `model.forward` that is called, which no hook sees. A tap hears the thread that opened it only.
     """
     tap = ImportanceTap()
     batch_mask, called = attention_mask, attention_mask is not None
+    thread = threading.get_ident()
 
     def before(_: nn.Module, __: Any, named: dict[str, Any]) -> None:
         nonlocal batch_mask, called
-        batch_mask, called = named.get("attention_mask", attention_mask), True
+        if threading.get_ident() == thread:
+            batch_mask, called = named.get("attention_mask", attention_mask), True
 
     @torch.no_grad()
     def read(call: AttentionCall) -> None:

@@ -68,10 +68,7 @@ class PatchReduction(BaseTokenPooling):
         self._pages: _Pages | None = None
 
     def on_model_ready(self, model: BaseModel) -> None:
-        """Called by every model that is built with this module, or loaded.
-
-        `model.append` doesn't call it; `reduce_documents` does.
-        """
+        """Models call it when built or loaded, but not in `append`; `reduce_documents` does."""
         earlier = takewhile(lambda module: module is not self, model)
         pooling = [module for module in earlier if isinstance(module, BaseTokenPooling)]
         if pooling:

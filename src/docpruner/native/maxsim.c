@@ -30,7 +30,7 @@ enum codec { FLOAT32, FLOAT16, INT8, BINARY };
 
 struct corpus {
     const uint8_t *rows;
-    size_t stride, count, dim;
+    size_t stride, dim;
     enum codec codec;
     float binary_unit; /* what a sign bit is worth: 1/√dim */
 };
@@ -56,7 +56,7 @@ struct scratch {
 static int16_t signs_of_byte[256][8];
 
 /* The exponent is shifted into place and rescaled, infinities and NaN are patched. */
-static float one_half_to_float(const uint8_t *bytes)
+static float one_half_portable(const uint8_t *bytes)
 {
     uint16_t half;
     memcpy(&half, bytes, 2);
@@ -76,15 +76,7 @@ static float one_half_to_float(const uint8_t *bytes)
 INLINE void halves_portable(const uint8_t *row, float *out, size_t dim)
 {
     for (size_t i = 0; i < dim; i++)
-        out[i] = one_half_to_float(row + 2 * i);
-}
-
-/* Asks for a row that will be read soon: between two tiles' reads the CPU's own prefetcher stops. */
-INLINE void prefetch_row(const struct corpus *c, size_t row)
-{
-    if (row < c->count)
-        for (size_t byte = 0; byte < c->stride; byte += 64)
-            __builtin_prefetch(c->rows + row * c->stride + byte);
+        out[i] = one_half_portable(row + 2 * i);
 }
 
 #define FOR_CONSTANT_NQ(CALL) /* so that each tile is unrolled for its number of registers */ \
@@ -115,7 +107,8 @@ INLINE f4 f4_max(f4 a, f4 b)
 #define f_spread(p) ((f4){*(p), *(p), *(p), *(p)})
 #define f_fma(a, b, c) ((c) + (a) * (b))
 #define f_max f4_max
-#define half_to_float halves_portable
+#define one_half one_half_portable
+#define halves halves_portable
 #include "tile.h"
 #include "tile_undef.h"
 
@@ -129,7 +122,7 @@ INLINE f4 f4_max(f4 a, f4 b)
 #define ISA(name) name##_avx2
 #define LANES 8
 #define TILE_Q 3
-#define TILE_D 4
+#define TILE_D 3
 #define vf __m256
 #define INTEGERS
 #define vi __m256i
@@ -148,6 +141,12 @@ INLINE __m256i dot_avx2(__m256i a, __m256i b, __m256i sum)
             : "+x"(sum), "=&x"(product)
             : "x"(a), "xm"(b));
     return sum;
+}
+INLINE float one_half_avx2(const uint8_t *bytes)
+{
+    uint16_t half;
+    memcpy(&half, bytes, 2);
+    return _cvtsh_ss(half);
 }
 INLINE void halves_avx2(const uint8_t *row, float *out, size_t dim)
 {
@@ -168,7 +167,8 @@ INLINE void halves_avx2(const uint8_t *row, float *out, size_t dim)
 #define i_spread pair_avx2
 #define i_dot dot_avx2
 #define i_float _mm256_cvtepi32_ps
-#define half_to_float halves_avx2
+#define one_half one_half_avx2
+#define halves halves_avx2
 #include "tile.h"
 #include "tile_undef.h"
 #pragma GCC pop_options
@@ -221,7 +221,8 @@ INLINE __m512i dot_avx512(__m512i a, __m512i b, __m512i sum)
 #define i_spread pair_avx512
 #define i_dot dot_avx512
 #define i_float(a) ((__m512)__builtin_convertvector((ints16)(a), floats16))
-#define half_to_float halves_avx2
+#define one_half one_half_avx2
+#define halves halves_avx2
 #include "tile.h"
 #include "tile_undef.h"
 #pragma GCC pop_options
@@ -416,7 +417,6 @@ static const char *arrange(struct job *job, const Py_buffer *tokens, const Py_bu
     const size_t strides[] = {4 * c->dim, 2 * c->dim, c->dim + 2, (c->dim + 7) / 8};
     c->stride = strides[codec];
     c->rows = rows->buf;
-    c->count = (size_t)rows->len / c->stride;
     c->binary_unit = (float)(1 / sqrt((double)dim));
     job->isa = isa_named(isa);
     if (!job->isa)

@@ -5,7 +5,7 @@
  *   LANES              query tokens held by one vector register
  *   TILE_Q, TILE_D     registers of query tokens × stored vectors worked on at once
  *   vf                 a vector of LANES floats, with f_zero f_load f_store f_spread f_fma f_max
- *   half_to_float      one row of halves to floats
+ *   one_half, halves   16-bit floats to floats: one of them, a row of them
  *   INTEGERS           where rows of integers are scored as such; then also
  *   vi                 a vector of LANES 32-bit integers, with i_zero i_load i_spread i_dot i_float
  *                      and f_mul
@@ -82,7 +82,7 @@ INLINE void ISA(widen_int)(const struct corpus *c, const uint8_t *row, int16_t *
         const int8_t *restrict bytes = (const int8_t *)row;
         for (size_t i = 0; i < c->dim; i++)
             out[i] = bytes[i];
-        *scale = one_half_to_float(row + c->dim);
+        *scale = one_half(row + c->dim);
     } else {
         for (size_t i = 0; i < (c->dim + 7) / 8; i++)
             memcpy(out + 8 * i, signs_of_byte[row[i]], 16);
@@ -102,10 +102,10 @@ INLINE void ISA(widen_float)(const struct corpus *c, const uint8_t *row, float *
         memcpy(out, row, 4 * c->dim);
         break;
     case FLOAT16:
-        half_to_float(row, out, c->dim);
+        halves(row, out, c->dim);
         break;
     case INT8:
-        scale = one_half_to_float(row + c->dim);
+        scale = one_half(row + c->dim);
         for (size_t i = 0; i < c->dim; i++)
             out[i] = bytes[i] * scale;
         break;
@@ -131,7 +131,6 @@ INLINE void ISA(tile_rows)(const struct corpus *c, const struct packed *q, struc
         void *wide = scratch->docs + d * scratch->width;
         docs[d] = wide;
         scales[d] = 1;
-        prefetch_row(c, row + d + 2 * TILE_D);
 #ifdef INTEGERS
         if (q->integers) {
             ISA(widen_int)(c, bytes, wide, scales + d);

@@ -17,4 +17,5 @@
 #undef i_spread
 #undef i_dot
 #undef i_float
-#undef half_to_float
+#undef one_half
+#undef halves

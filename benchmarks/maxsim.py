@@ -26,6 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from torchvision_on_cpu import make_torchvision_importable
 
 from docpruner.codecs import CODEC_NAMES, encode
 from docpruner.maxsim import kernels, score_pages
@@ -82,14 +83,7 @@ def competitors(query: np.ndarray, pages: list[np.ndarray]) -> dict[str, Callabl
 
 
 def padded_scoring() -> Callable[..., object]:
-    try:
-        import torchvision  # noqa: F401
-    except RuntimeError:  # a CUDA build beside a CPU torch; scoring needs none of its operators
-        import torch
-
-        library = torch.library.Library("torchvision", "DEF")
-        for name in ("nms", "qnms"):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    make_torchvision_importable()
     from colpali_engine.utils.processing_utils import BaseVisualRetrieverProcessor
 
     return BaseVisualRetrieverProcessor.score_multi_vector

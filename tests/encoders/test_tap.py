@@ -569,6 +569,29 @@ def test_taps_of_two_models_in_two_threads(checkpoints, pages):
             close(importance, row_of(expected, batch["attention_mask"], -1))
 
 
+@pytest.mark.parametrize("family", ["ColQwen2_5", "Jina"])
+def test_taps_of_one_model_in_two_threads_hear_only_their_own(checkpoints, pages, family: str):
+    subject = checkpoints(family).subject
+    batches = [subject.batch(pages[:3]), subject.batch(pages[3:])]
+    alone = []
+    for batch in batches:
+        with importance_tap(subject.model) as opened:
+            subject.embed(batch)
+        alone.append(opened.importance)
+    together = Barrier(len(batches), timeout=60)
+
+    def read(batch: dict[str, Tensor]) -> Tensor:
+        with importance_tap(subject.model) as opened:
+            together.wait()
+            subject.embed(batch)
+            together.wait()
+            return opened.importance
+
+    with ThreadPoolExecutor(len(batches)) as pool:
+        for found, expected in zip(pool.map(read, batches), alone, strict=True):
+            close(found, expected)
+
+
 # What can't be read
 
 
@@ -637,6 +660,11 @@ class OwnModel(nn.Module):
 
     def forward(self, states: Tensor, rotary: Any) -> Tensor:
         return self.layer(states, position_embeddings=rotary)
+
+
+def test_attention_of_another_configuration_is_not_the_decoders():
+    model = OwnModel(tower=OwnAttention(SimpleNamespace()))
+    assert attention_layers(model) == [model.layer]
 
 
 @pytest.mark.parametrize(
@@ -779,3 +807,11 @@ def test_rows_of_a_half_precision_model_are_computed_in_float32(dtype: torch.dty
     assert plain.dtype == cast.dtype == torch.float32
     assert_close(plain, expected)
     assert_close(cast, expected)
+
+
+def test_a_global_token_beyond_the_page_is_an_error():
+    real = torch.tensor([[0, 0, 1, 1, 1]])
+    assert tap._position(real, -3).tolist() == [[2]]
+    for token in (-4, 3):
+        with pytest.raises(TapError, match=f"global_token {token}: a page has only 3 tokens"):
+            tap._position(real, token)

@@ -176,8 +176,14 @@ def _layer(found: list[Any], index: int | None) -> nn.Module:
 
 
 def _position(real: Tensor, global_token: int) -> Tensor:
-    """Where in each row the wanted real token stands, (batch, 1). Never waits for a GPU."""
+    """Where in each row the wanted real token stands, (batch, 1).
+
+    Every row has a first and a last; only for the others is it worth waiting for a GPU to tell.
+    """
     real = real.bool()
     rank = real.cumsum(1)  # 1 for the first real token
+    needed = global_token + 1 if global_token >= 0 else -global_token
+    if needed > 1 and bool((rank[:, -1] < needed).any()):
+        raise TapError(f"global_token {global_token}: a page has only {rank[:, -1].min()} tokens")
     wanted = global_token + 1 + (rank[:, -1:] if global_token < 0 else 0)
     return ((rank == wanted) & real).int().argmax(1, keepdim=True)

@@ -5,12 +5,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PACKAGE := $(VENV)/.package
 INSTALLED := $(VENV)/.installed
 KERNEL := setup.py $(wildcard src/docpruner/native/*)
 
 .PHONY: demo test lint types unit sanitize avx512 clean
 
-demo: $(INSTALLED)
+demo: $(PACKAGE)
 	$(BIN)/python examples/demo.py
 
 test: lint types unit
@@ -25,8 +26,14 @@ types: $(INSTALLED)
 unit: $(INSTALLED)
 	$(BIN)/pytest
 
-$(INSTALLED): pyproject.toml constraints.txt $(KERNEL)
+# The package alone, as a user has it; no torch.
+$(PACKAGE): pyproject.toml $(KERNEL)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --editable .
+	touch $@
+
+# What the tests need besides: the tools, and every model family. torch comes first, see constraints.txt.
+$(INSTALLED): $(PACKAGE) constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,st]"
 	touch $@

@@ -40,6 +40,21 @@ def test_doctor_names_the_kernel_in_use():
     assert kernels().names[0] in docpruner("doctor").stdout
 
 
+def test_doctor_says_how_to_install_what_is_missing():
+    program = """
+import sys
+from docpruner import doctor
+doctor._installed = lambda package: None  # as in an environment with the package alone
+sys.argv = ["docpruner", "doctor"]
+from docpruner.cli import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert '→ pip install "docpruner[vlm]"' in done.stdout
+
+
 @pytest.mark.parametrize("command", ["strategies", "doctor"])
 def test_every_command_has_help_with_an_example(command):
     assert f"docpruner {command}" in docpruner(command, "--help").stdout.split("Example")[1]

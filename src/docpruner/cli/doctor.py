@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from rich.markup import escape
 from rich.table import Table
 
 from docpruner.cli.output import JsonOption, console, print_json
@@ -23,5 +24,7 @@ def show(json: JsonOption = False) -> None:
     for finding in findings:
         colour = "yellow" if finding.remedy else "green"
         note = finding.why + (f"\n→ {finding.remedy}" if finding.remedy else "")
-        table.add_row(finding.what, f"[bold {colour}]{finding.found}[/]", f"[dim]{note}[/]")
+        table.add_row(
+            finding.what, f"[bold {colour}]{escape(finding.found)}[/]", f"[dim]{escape(note)}[/]"
+        )
     console().print(table)

@@ -35,7 +35,7 @@ $(PACKAGE): pyproject.toml $(KERNEL)
 # What the tests need besides: the tools, and every model family. torch comes first, see constraints.txt.
 $(INSTALLED): $(PACKAGE) constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,st]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,ocr,st]"
 	touch $@
 
 # The kernel's tests against a copy of the package whose kernel is built in another way.

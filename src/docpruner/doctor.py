@@ -11,6 +11,7 @@ from docpruner.maxsim import kernels
 
 EXTRAS = (  # name, what it gives, the packages that must be there
     ("vlm", "ColPali, ColQwen, ColNomic, ColSmol …", ("torch", "transformers", "colpali-engine")),
+    ("ocr", "words of scans", ("rapidocr",)),
     ("st", "the module for sentence-transformers", ("sentence-transformers",)),
 )
 

@@ -1,6 +1,7 @@
 """Every error a user can meet, in one tree.
 
 DocPrunerError
+├── PageError            a file that can't be read as pages
 ├── InvalidPageError     a page's arrays don't fit together
 ├── SpecError            a reduction spec names something that doesn't exist
 ├── ReductionError       a page lacks what a strategy needs
@@ -16,6 +17,10 @@ PruningWarning           a threshold pruned nothing, or everything
 
 class DocPrunerError(Exception):
     """Base of all errors raised by docpruner on purpose."""
+
+
+class PageError(DocPrunerError, ValueError):
+    """A file that can't be read as pages."""
 
 
 class InvalidPageError(DocPrunerError, ValueError):

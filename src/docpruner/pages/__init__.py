@@ -1,0 +1,1 @@
+"""Files to pages: what stands on them, and how to draw them."""

@@ -12,6 +12,7 @@ DocPrunerError
 └── MissingExtraError    an optional dependency is not installed
 
 PruningWarning           a threshold pruned nothing, or everything
+NoWordsWarning           a page without words, which the built-in encoder can't read
 """
 
 
@@ -60,3 +61,7 @@ class MissingExtraError(DocPrunerError, ImportError):
 
 class PruningWarning(UserWarning):
     """A threshold pruned nothing, or everything, on some page."""
+
+
+class NoWordsWarning(UserWarning):
+    """A page without words can't be found by what it says."""

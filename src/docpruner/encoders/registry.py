@@ -89,7 +89,7 @@ _OPTIONS = (
 
 
 def load_encoder(
-    name: str,
+    name: str = "builtin",
     *,
     device: str | None = None,
     dtype: str | None = None,
@@ -99,7 +99,7 @@ def load_encoder(
     importance: Importance | None = None,
     trust_remote_code: bool = False,
 ) -> Encoder:
-    """Load the encoder of that name: a Hugging Face repository or a local folder.
+    """Load an encoder: the built-in one, or that of a Hugging Face repository or a local folder.
 
     What is given here overrides what the name says, and is recorded in the encoder's own name.
     Device, precision and batch size are chosen by what the machine has; remote code (Jina v4) runs
@@ -112,6 +112,8 @@ def load_encoder(
         prompt=prompt or wanted.prompt,
         importance=importance or wanted.importance,
     )
+    if wanted.checkpoint.startswith("builtin"):
+        return _builtin(wanted)
     if (
         importlib.util.find_spec("torch") is None
         or importlib.util.find_spec("transformers") is None
@@ -134,3 +136,11 @@ def load_encoder(
     from docpruner.encoders.colvision import load_colvision
 
     return load_colvision(wanted, device=device, dtype=dtype, batch_size=batch_size)
+
+
+def _builtin(name: EncoderName) -> Encoder:
+    from docpruner.encoders.builtin import NAME, BuiltinEncoder
+
+    if str(name) not in ("builtin", NAME):
+        raise EncoderError(f"no encoder {name}: the built-in one is {NAME}, and has no options")
+    return BuiltinEncoder()

@@ -1,0 +1,217 @@
+"""The encoder that comes with the package: words of the text layer, each a vector at its place.
+
+A small transformer (MiniLM, int8, on the CPU) reads the words of a page and gives one vector for
+each, and how much the page's global token looks at it in the last layer. It sees no pictures:
+figures count only by the words in and around them. English first.
+
+**Long pages** are read in overlapping windows (`builtin_windows`), each with a global token of its
+own. Attention in a window sums to one however long the window is, so it is multiplied by the
+number of words that the window gives: 1 then means "as much as an average word of the window",
+which is comparable across windows.
+
+**Importance** is that attention, times what no window can see: the square root of how rare the word
+is, and 1, 1/2, 1/3 … for its first, second, third time on the page, since MaxSim needs a word once.
+It is scaled so that an average word of the page has 1.
+
+**Vectors** of one page are all equally long, and the shorter the more words it has: more words mean
+more chances of a good match, so that MaxSim by itself prefers full pages. The rule is BM25's.
+
+**Queries** carry weights: each vector is as long as its word counts (how rare the word is, times a
+trained factor), which MaxSim, being linear in the query, takes as a factor. Don't normalise them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnxruntime
+from tokenizers import Tokenizer
+
+from docpruner.encoders.builtin_rarity import Rarity, bare
+from docpruner.encoders.builtin_windows import Window, Windows, stack
+from docpruner.errors import EncoderError, NoWordsWarning
+from docpruner.types import FloatArray, IntArray, Page, PageEmbedding, Prompt, Word
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+ARTEFACTS = Path(__file__).parent / "artefacts"
+NAME = "builtin-v1"
+DIM = 128
+GRID = (32, 24)  # nominal: words have boxes, the grid only gives them a cell
+WHOLE_PAGE = (0.0, 0.0, 1.0, 1.0)
+LEAST = 0.05  # rarity of a sign, so that no query is all zeros
+USUAL_RARITY = 5.0  # so that scores are of the order of the number of words
+USUAL_WORDS = 344  # of a page, the mean of those it was trained on
+LENGTH_COUNTS = 0.75  # BM25's b
+LENGTH_POWER = 0.15
+RARITY_POWER = 0.5
+WINDOWS_AT_ONCE = 4  # bounds the memory of a page with thousands of words
+
+# As the text layer cuts pages: scripts without spaces into characters.
+QUERY_WORD = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+    r"|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+
+
+class BuiltinEncoder:
+    """Encodes pages by their words; see the module's text.
+
+    Pages are shared out over `threads` (all cores that this process may use, unless given).
+    """
+
+    def __init__(self, *, threads: int | None = None, artefacts: Path = ARTEFACTS) -> None:
+        files = checked_files(artefacts)
+        self.threads = threads or len(os.sched_getaffinity(0))
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1  # a page to a core is faster than a page on all cores
+        # Weights become float32 once, at load, instead of in every run: a third less time.
+        options.add_session_config_entry("session.disable_quant_qdq", "1")
+        self._session = onnxruntime.InferenceSession(
+            files[f"{NAME}.onnx"], options, providers=["CPUExecutionProvider"]
+        )
+        self._windows = Windows(Tokenizer.from_str(files["tokenizer.json"].decode()))
+        self._rarity = Rarity.read(files["rarity.tsv"].decode())
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    @property
+    def dim(self) -> int:
+        return DIM
+
+    @property
+    def prompt(self) -> Prompt:
+        return "default"
+
+    def encode_pages(self, pages: Sequence[Page | Image]) -> list[PageEmbedding]:
+        """A page without words, or a bare picture, gives one vector that matches nothing in
+        particular, for the page as a whole, and a warning."""
+        named = [_named(page, number) for number, page in enumerate(pages)]
+        silent = [page.name for page in named if not page.words]
+        if silent:
+            warnings.warn(
+                f"no words on {', '.join(silent[:5])}{' …' if len(silent) > 5 else ''} "
+                f"({len(silent)} of {len(named)} pages): the built-in encoder reads words only, so "
+                'these can\'t be found; for scans: pip install "docpruner[ocr]", then '
+                "pdf_pages(path, ocr=True)",
+                NoWordsWarning,
+                stacklevel=2,
+            )
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(self._page, named))
+
+    def encode_queries(self, texts: Sequence[str]) -> list[FloatArray]:
+        """For each text the vectors of its words, each as long as the word counts."""
+        found = []
+        for number, text in enumerate(texts):
+            words = QUERY_WORD.findall(text)
+            if not words:
+                raise EncoderError(f"query {number} is empty: {text!r}")
+            vectors, _, factors = self._words(words)
+            counts = factors * [max(self._rarity(word), LEAST) for word in words]
+            found.append((vectors * counts[:, None] / USUAL_RARITY).astype(np.float32))
+        return found
+
+    def _page(self, page: Page) -> PageEmbedding:
+        words = page.words or (Word("[UNK]", WHOLE_PAGE),)
+        texts = [word.text for word in words]
+        vectors, attention, _ = self._words(texts)
+        vectors *= length_factor(len(words))
+        importance = attention * self._worth(texts)
+        importance *= len(importance) / importance.sum()
+        boxes = np.array([word.box for word in words], np.float32)
+        attended: FloatArray = (importance @ vectors).astype(np.float32)
+        return PageEmbedding(
+            name=page.name,
+            vectors=vectors,
+            importance=importance,
+            grid=GRID,
+            cells=cells_of(boxes),
+            boxes=boxes,
+            global_vector=attended / max(float(np.linalg.norm(attended)), 1e-6),
+        )
+
+    def _worth(self, texts: Sequence[str]) -> FloatArray:
+        """How much each word is worth keeping, whatever stands around it."""
+        times: Counter[str] = Counter()
+        worth = np.empty(len(texts), np.float32)
+        for place, text in enumerate(texts):
+            word = bare(text)
+            times[word] += 1
+            worth[place] = max(self._rarity(text), LEAST) ** RARITY_POWER / times[word]
+        return worth
+
+    def _words(self, words: Sequence[str]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Vectors, importances and factors in a query of the words of one text."""
+        vectors = np.empty((len(words), DIM), np.float32)
+        importance = np.empty(len(words), np.float32)
+        weights = np.empty(len(words), np.float32)
+        windows = self._windows.cut(words)
+        for start in range(0, len(windows), WINDOWS_AT_ONCE):
+            some = windows[start : start + WINDOWS_AT_ONCE]
+            found = self._run(some)
+            for row, window in enumerate(some):
+                first, last = window.words
+                size = last - first
+                vectors[first:last] = found[0][row, :size]
+                importance[first:last] = found[1][row, :size]
+                weights[first:last] = found[2][row, :size]
+        return vectors, importance, weights
+
+    def _run(self, windows: Sequence[Window]) -> list[FloatArray]:
+        batch = stack(windows)
+        inputs = {"ids": batch.ids, "mask": batch.mask, "pool": batch.pool}
+        outputs: list[FloatArray] = self._session.run(["vectors", "importance", "weights"], inputs)
+        return outputs
+
+
+def _named(page: Page | Image, number: int) -> Page:
+    return page if isinstance(page, Page) else Page(f"image {number}", lambda: page)
+
+
+def length_factor(words: int) -> float:
+    """How long the vectors of a page of so many words are; 1 for a usual page."""
+    return float((1 - LENGTH_COUNTS + LENGTH_COUNTS * words / USUAL_WORDS) ** -LENGTH_POWER)
+
+
+def cells_of(boxes: FloatArray) -> IntArray:
+    """The grid cell of the middle of each box."""
+    rows, columns = GRID
+    middle_x, middle_y = (boxes[:, 0] + boxes[:, 2]) / 2, (boxes[:, 1] + boxes[:, 3]) / 2
+    row = np.clip((middle_y * rows).astype(np.int32), 0, rows - 1)
+    column = np.clip((middle_x * columns).astype(np.int32), 0, columns - 1)
+    cells: IntArray = row * columns + column
+    return cells
+
+
+def checked_files(folder: Path) -> dict[str, bytes]:
+    """The files of the encoder, if they are the ones that were built together."""
+    manifest = folder / f"{NAME}.json"
+    try:
+        wanted: dict[str, str] = json.loads(manifest.read_text())["sha256"]
+        files = {name: (folder / name).read_bytes() for name in wanted}
+    except FileNotFoundError as error:
+        raise EncoderError(
+            f"the built-in encoder lacks {Path(error.filename).name}; reinstall docpruner"
+        ) from None
+    for name, content in files.items():
+        got = hashlib.sha256(content).hexdigest()
+        if got != wanted[name]:
+            raise EncoderError(
+                f"{folder / name} has sha256 {got[:12]}…, expected {wanted[name][:12]}…: the file "
+                "is damaged or of another version; reinstall docpruner"
+            )
+    return files

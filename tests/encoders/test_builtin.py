@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +14,7 @@ pytest.importorskip("tokenizers", reason="needs tokenizers")
 import numpy as np
 from PIL import Image
 
+from docpruner.encoders import load_encoder
 from docpruner.encoders.builtin import (
     ARTEFACTS,
     GRID,
@@ -173,3 +176,19 @@ def test_importance_prefers_rare_words_and_their_first_time(encoder):
     assert first > again > 0
     assert first > common
     assert found.importance.mean() == pytest.approx(1.0, abs=1e-4)
+
+
+def test_it_is_the_encoder_one_gets_without_asking():
+    assert load_encoder().name == load_encoder(NAME).name == NAME
+    with pytest.raises(EncoderError, match=f"the built-in one is {NAME}, and has no options"):
+        load_encoder("builtin", prompt="noise-filtering")
+
+
+def test_it_needs_no_torch():
+    program = """
+import sys
+from docpruner.encoders import load_encoder
+load_encoder().encode_queries(["how long must dough rise?"])
+assert not {"torch", "transformers"} & set(sys.modules), "torch was loaded"
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -11,6 +11,7 @@ pytest.importorskip("colpali_engine", reason="needs the vlm extra: pip install '
 
 import numpy as np
 import torch
+from fpdf import FPDF
 from PIL import Image
 
 from . import tiny
@@ -18,6 +19,18 @@ from .jina import build_jina
 
 ROOT = Path(__file__).parents[2]
 IMAGES = [Image.effect_noise((425, 550), 80), Image.effect_noise((640, 360), 80)]
+
+
+def write_report(path: Path) -> None:
+    document = FPDF()
+    document.set_font("helvetica", size=12)
+    for text in (
+        "Our offices in the north were repainted, and the lifts were repaired.",
+        "In 2021 the revenue of the group was twelve million, up from nine million in 2020.",
+    ):
+        document.add_page()
+        document.write(text=text)
+    document.output(str(path))
 
 
 def snippets(page: str) -> list[str]:
@@ -36,7 +49,9 @@ def checkpoints(tmp_path_factory):
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/encoders.md"])
-def test_snippets_run_on_tiny_checkpoints(page, checkpoints):
+def test_snippets_run_on_tiny_checkpoints(page, checkpoints, tmp_path, monkeypatch, capsys):
+    write_report(tmp_path / "report.pdf")
+    monkeypatch.chdir(tmp_path)
     model, processor = tiny.load("ColQwen2_5", Path(checkpoints["vidore/colqwen2.5-v0.2"]))
     names = {
         "images": IMAGES,
@@ -50,6 +65,7 @@ def test_snippets_run_on_tiny_checkpoints(page, checkpoints):
             snippet = snippet.replace(published, folder)
         with torch.no_grad():
             exec(compile(snippet, page, "exec"), names)
+    assert ("report.pdf#2" in capsys.readouterr().out) == (page == "README.md")
     assert [len(page.patches) > 0 for page in names["pages"]] == [True, True]
     assert all(
         len(left) < len(page.vectors)

@@ -49,7 +49,9 @@ def not_drawn() -> NoReturn:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pages", type=int, default=200)
     given = parser.parse_args()

@@ -1,6 +1,6 @@
 """What the shipped encoder scores on real questions: base, BM25 on the same text, pruning curve.
 
-    python training/evaluate.py ../shared/data/mmdocir_mmlb [EMBEDDINGS.npz]
+    python training/evaluate.py mmdocir_mmlb [EMBEDDINGS.npz]
 
 The folder holds pdfs/, queries.jsonl (query_id, text) and qrels.jsonl (query_id, doc, page from
 1); all pages and all questions count. The second argument keeps the embeddings for the next run.

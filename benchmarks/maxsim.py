@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -29,10 +28,11 @@ from rich.table import Table
 from torchvision_on_cpu import make_torchvision_importable
 
 from docpruner.codecs import CODEC_NAMES, encode
+from docpruner.cores import usable_cores
 from docpruner.maxsim import kernels, score_pages
 
 DIM, TOKENS = 128, 20
-CORES = len(os.sched_getaffinity(0))
+CORES = usable_cores()
 INTEGER_SPEED = {"avx512vnni": 4, "avx2": 2}
 
 

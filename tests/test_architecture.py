@@ -12,14 +12,15 @@ PACKAGE = Path(__file__).parent.parent / "src" / "docpruner"
 # room: the rooms it may import. A stage knows only what flows into it, never a later stage.
 ROOMS = {
     "errors": set(),
+    "cores": set(),
     "types": {"errors"},
     "codecs": {"types", "errors"},
-    "maxsim": {"codecs", "types", "errors", "_maxsim"},
+    "maxsim": {"codecs", "types", "errors", "_maxsim", "cores"},
     "reduce": {"types", "errors"},
     "pages": {"types", "errors"},
-    "encoders": {"types", "errors"},
+    "encoders": {"types", "errors", "cores"},
     "integrations": {"encoders", "reduce", "types", "errors"},
-    "doctor": {"maxsim", "errors"},
+    "doctor": {"maxsim", "errors", "cores"},
     "cli": {"reduce", "doctor", "errors"},
     "__init__": {"reduce", "types"},
     "__main__": {"cli"},

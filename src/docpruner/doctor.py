@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
+from docpruner.cores import usable_cores
 from docpruner.maxsim import kernels
 
 EXTRAS = (  # name, what it gives, the packages that must be there
@@ -31,7 +31,7 @@ def examine() -> list[Finding]:
     return [
         Finding("docpruner", version("docpruner")),
         _kernel(),
-        Finding("cores", str(os.cpu_count())),
+        Finding("cores", str(usable_cores())),
         Finding("python", platform.python_version(), why=platform.platform()),
         Finding("numpy", version("numpy")),
         *(_extra(*extra) for extra in EXTRAS),

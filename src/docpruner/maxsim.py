@@ -9,7 +9,6 @@ float16, and to 1e-4 for int8 and binary, where it rounds query tokens to 16 bit
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from docpruner.codecs import CODEC_NAMES, CodecName, Encoded
+from docpruner.cores import usable_cores
 from docpruner.errors import ScoringError
 from docpruner.types import FloatArray
 
@@ -93,7 +93,7 @@ def score_pages(
     chosen = names[0] if kernel is None else kernel
     if chosen not in names:
         raise ScoringError(f"no kernel {chosen!r} on this machine; there are: {', '.join(names)}")
-    workers = _cores() if threads is None else threads
+    workers = usable_cores() if threads is None else threads
     if workers < 1:
         raise ScoringError(f"threads={threads} must be at least 1")
     if not (len(queries) and len(page_offsets) - 1):
@@ -215,13 +215,6 @@ def _equal_shares(page_offsets: Offsets, shares: int) -> list[int]:
     """Page numbers that cut the corpus into about equal numbers of vectors."""
     targets = np.linspace(0, page_offsets[-1], shares + 1)
     return [int(page) for page in np.unique(np.searchsorted(page_offsets, targets))]
-
-
-def _cores() -> int:
-    """The cores this process may use, which in a container are fewer than the machine has."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _not_finite(page: int) -> ScoringError:

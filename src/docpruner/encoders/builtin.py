@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import warnings
 from collections import Counter
@@ -37,6 +36,7 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
+from docpruner.cores import usable_cores
 from docpruner.encoders.builtin_rarity import Rarity, bare
 from docpruner.encoders.builtin_windows import Window, Windows, stack
 from docpruner.errors import EncoderError, NoWordsWarning
@@ -73,7 +73,7 @@ class BuiltinEncoder:
 
     def __init__(self, *, threads: int | None = None, artefacts: Path = ARTEFACTS) -> None:
         files = checked_files(artefacts)
-        self.threads = threads or len(os.sched_getaffinity(0))
+        self.threads = threads or usable_cores()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1  # a page to a core is faster than a page on all cores
         # Weights become float32 once, at load, instead of in every run: a third less time.

@@ -41,7 +41,6 @@ class Batch:
     ids: Ids
     mask: Ids
     pool: FloatArray
-    words: list[tuple[int, int]]
 
 
 class Windows:
@@ -126,4 +125,4 @@ def stack(windows: Sequence[Window]) -> Batch:
         size = len(window.ids)
         ids[row, :size], mask[row, :size] = window.ids, 1
         pool[row, : len(window.pool), :size] = window.pool
-    return Batch(ids, mask, pool, [window.words for window in windows])
+    return Batch(ids, mask, pool)

@@ -112,7 +112,7 @@ def load_encoder(
         prompt=prompt or wanted.prompt,
         importance=importance or wanted.importance,
     )
-    if wanted.checkpoint.startswith("builtin"):
+    if wanted.checkpoint.startswith("builtin") and not Path(wanted.checkpoint).is_dir():
         return _builtin(wanted)
     if (
         importlib.util.find_spec("torch") is None

@@ -51,7 +51,6 @@ struct scratch {
 };
 
 #define MAX_TILE_D 8
-#define MAX_LANES 16
 
 static int16_t signs_of_byte[256][8];
 

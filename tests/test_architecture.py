@@ -19,10 +19,19 @@ ROOMS = {
     "reduce": {"types", "errors"},
     "pages": {"types", "errors"},
     "encoders": {"types", "errors", "cores"},
+    "index": {"types", "codecs", "maxsim", "errors"},
+    "pipeline": {"pages", "encoders", "reduce", "index", "codecs", "types", "errors"},
+    "search": {"encoders", "index", "types", "errors"},
+    "pictures": {"types", "errors"},
+    "facade": {"pipeline", "search", "index", "encoders", "reduce", "codecs", "types", "errors"},
+    "explain": {"pages", "pictures", "index", "types", "errors"},
     "integrations": {"encoders", "reduce", "types", "errors"},
     "doctor": {"maxsim", "errors", "cores"},
-    "cli": {"reduce", "doctor", "errors"},
-    "__init__": {"reduce", "types"},
+    "cli": {
+        *("facade", "explain", "pipeline", "index", "encoders", "reduce"),
+        *("codecs", "doctor", "types", "errors"),
+    },
+    "__init__": {"facade", "reduce", "types"},
     "__main__": {"cli"},
 }
 

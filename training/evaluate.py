@@ -22,7 +22,7 @@ import numpy as np
 from docpruner import PageEmbedding, reducer
 from docpruner.encoders.builtin import GRID, BuiltinEncoder
 from docpruner.maxsim import score_pages
-from docpruner.pages.pdf import pdf_pages
+from docpruner.pages.document import pages_of as pages_of_file
 from docpruner.types import Page, Reduction
 
 KS = (-0.5, -0.25, 0, 0.25, 0.5, 1)
@@ -36,7 +36,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 def pages_of(folder: Path) -> Iterator[Page]:
     for path in sorted((folder / "pdfs").glob("*.pdf")):
-        yield from pdf_pages(path)
+        yield from pages_of_file(path)
 
 
 class Questions:

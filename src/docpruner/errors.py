@@ -1,7 +1,7 @@
 """Every error a user can meet, in one tree.
 
 DocPrunerError
-├── PageError            a file that can't be read as pages
+├── PageError            a file, or a page of it, that can't be read
 ├── InvalidPageError     a page's arrays don't fit together
 ├── SpecError            a reduction spec names something that doesn't exist
 ├── ReductionError       a page lacks what a strategy needs
@@ -9,10 +9,13 @@ DocPrunerError
 ├── ScoringError         queries and corpus that can't be scored
 ├── TapError             a model whose attention can't be read
 ├── EncoderError         a model that can't be loaded, or a page it can't encode
+├── IndexStateError      an index that is not there, is of another kind, or has another writer
+├── DamagedIndexError    an index whose files are damaged
 └── MissingExtraError    an optional dependency is not installed
 
 PruningWarning           a threshold pruned nothing, or everything
 NoWordsWarning           a page without words, which the built-in encoder can't read
+DamageWarning            a part of an index that can't be searched
 """
 
 
@@ -21,7 +24,12 @@ class DocPrunerError(Exception):
 
 
 class PageError(DocPrunerError, ValueError):
-    """A file that can't be read as pages."""
+    """A file, or a page of it, that can't be read: an entry in the report of a run."""
+
+    def __init__(self, path: str, reason: str, remedy: str, page: int | None = None) -> None:
+        where = path if page is None else f"{path}#{page}"
+        super().__init__(f"{where}: {reason}; {remedy}")
+        self.path, self.page, self.reason, self.remedy = path, page, reason, remedy
 
 
 class InvalidPageError(DocPrunerError, ValueError):
@@ -52,6 +60,14 @@ class EncoderError(DocPrunerError, RuntimeError):
     """A model that can't be loaded, or a page it can't encode."""
 
 
+class IndexStateError(DocPrunerError, RuntimeError):
+    """An index that is not there, is of another kind, or has another writer."""
+
+
+class DamagedIndexError(DocPrunerError, RuntimeError):
+    """An index whose files are damaged."""
+
+
 class MissingExtraError(DocPrunerError, ImportError):
     """An optional dependency is missing; the message is the command that installs it."""
 
@@ -65,3 +81,7 @@ class PruningWarning(UserWarning):
 
 class NoWordsWarning(UserWarning):
     """A page without words can't be found by what it says."""
+
+
+class DamageWarning(UserWarning):
+    """A part of an index can't be searched."""

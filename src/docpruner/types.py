@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import index
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
@@ -26,13 +27,18 @@ SPECIAL = -1
 """The cell of a vector that stands for no place on the page (prompt text around the image)."""
 
 
+Box = tuple[float, float, float, float]
+"""x0, y0, x1, y1 as fractions of the page, from its top left corner."""
+
+WordsFrom = Literal["text layer", "ocr", "nowhere"]
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that stands on a page, and where: x0, y0, x1, y1 as fractions of the page, from its
-    top left corner."""
+    """A word that stands on a page, and where."""
 
     text: str
-    box: tuple[float, float, float, float]
+    box: Box
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +47,11 @@ class Page:
 
     name: str  # as people would say it: report.pdf#3
     render: Callable[[], Image]
-    words: tuple[Word, ...] = ()  # of the text layer, in reading order
+    words: tuple[Word, ...] = ()  # in reading order
+    number: int = 1  # in its document, from 1
+    size: tuple[float, float] = (0.0, 0.0)  # width and height: points of a PDF, pixels of an image
+    content: bytes = b""  # a hash of what an encoder sees of it, empty if unknown
+    words_from: WordsFrom = "nowhere"
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +155,30 @@ class Reduction:
 
     def sources_of(self, vector: int) -> IntArray:
         return self.sources[self.offsets[vector] : self.offsets[vector + 1]]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What a hit has to say to one vector of the query: the stored vector that matches it best."""
+
+    word: str  # of the query
+    score: float
+    boxes: tuple[Box, ...]  # of the patches that the stored vector came from; none if special
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A page that answers a query."""
+
+    document: str  # the file's path
+    page: int  # from 1
+    score: float
+    matches: tuple[Match, ...]  # one for each vector of the query, in its order
+    metadata: Mapping[str, str] = field(default_factory=dict)  # of the document
+
+    @property
+    def name(self) -> str:
+        return f"{PurePath(self.document).name}#{self.page}"
 
 
 def cell_boxes(cells: IntArray, grid: tuple[int, int]) -> FloatArray:

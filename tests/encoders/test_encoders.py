@@ -117,6 +117,24 @@ def test_vectors_are_those_of_colpali_engine(encoders, checkpoints, family):
         assert page.vectors == pytest.approx(real, abs=1e-5)
 
 
+@pytest.mark.parametrize("family", EVERY)
+def test_every_vector_of_a_query_has_its_piece_of_text(encoders, family):
+    encoder = encoders(family)
+    words = encoder.query_words(QUERIES[0])
+    (vectors,) = encoder.encode_queries(QUERIES[:1])
+    assert len(words) == len(vectors)
+    assert "revenue" in "".join(words)
+
+
+@pytest.mark.parametrize("family", EVERY)
+def test_a_larger_picture_than_it_asks_for_gives_no_more_patches(encoders, family):
+    """ColIdefics3 and the other tilers enlarge small pages, so theirs never change at all."""
+    encoder = encoders(family)
+    side = int(encoder.pixels**0.5)
+    asked, twice = encoder.encode_pages([drawn(side, side), drawn(2 * side, 2 * side)])
+    assert len(asked.patches) == len(twice.patches)
+
+
 @pytest.mark.parametrize("family", ["ColQwen2_5", "ColIdefics3", "ColPali"])
 def test_painting_a_spot_moves_most_the_vector_whose_box_it_is(encoders, family):
     """Attention spreads it over the page, but nothing moves as much as the spot itself."""

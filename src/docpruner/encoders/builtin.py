@@ -96,6 +96,14 @@ class BuiltinEncoder:
     def prompt(self) -> Prompt:
         return "default"
 
+    @property
+    def pixels(self) -> None:
+        """It reads words; a page need not be drawn."""
+        return None
+
+    def query_words(self, text: str) -> list[str]:
+        return QUERY_WORD.findall(text)
+
     def encode_pages(self, pages: Sequence[Page | Image]) -> list[PageEmbedding]:
         """A page without words, or a bare picture, gives one vector that matches nothing in
         particular, for the page as a whole, and a warning."""
@@ -106,7 +114,7 @@ class BuiltinEncoder:
                 f"no words on {', '.join(silent[:5])}{' …' if len(silent) > 5 else ''} "
                 f"({len(silent)} of {len(named)} pages): the built-in encoder reads words only, so "
                 'these can\'t be found; for scans: pip install "docpruner[ocr]", then '
-                "pdf_pages(path, ocr=True)",
+                "docpruner index --ocr, or pages_of(path, ocr=True)",
                 NoWordsWarning,
                 stacklevel=2,
             )
@@ -117,7 +125,7 @@ class BuiltinEncoder:
         """For each text the vectors of its words, each as long as the word counts."""
         found = []
         for number, text in enumerate(texts):
-            words = QUERY_WORD.findall(text)
+            words = self.query_words(text)
             if not words:
                 raise EncoderError(f"query {number} is empty: {text!r}")
             vectors, _, factors = self._words(words)

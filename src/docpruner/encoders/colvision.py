@@ -26,6 +26,7 @@ NOISE_FILTERING = (
     "space, and repeating headers or footers."
 )
 DEFAULT_PROMPT = "Describe the image."
+MOST_PIXELS = 4_000_000  # of a page; some processors set no limit of their own
 
 
 def page_embeddings(
@@ -95,6 +96,16 @@ class ColVisionEncoder:
     @property
     def dim(self) -> int:
         return int(getattr(self.model, self.family.projection).out_features)
+
+    @property
+    def pixels(self) -> int:
+        """Twice what the processor ends with, which it scales down to: letters stay clear."""
+        return min(2 * self.family.pixels(self.processor), MOST_PIXELS)
+
+    def query_words(self, text: str) -> list[str]:
+        batch = self._prepare_queries([text])
+        ids = batch["input_ids"][0][batch["attention_mask"][0].bool()]
+        return [self.processor.tokenizer.decode([token]) for token in ids.tolist()]
 
     def encode_pages(self, pages: Sequence[Page | Image]) -> list[PageEmbedding]:
         numbered = [(page, page_name(page, number)) for number, page in enumerate(pages)]

@@ -46,6 +46,7 @@ class Family:
     model: str
     processor: str
     layout: Callable[[PageTokens], Layout]
+    pixels: Callable[[Any], int]  # of a page that the processor makes use of
     projection: str = "custom_text_proj"
     page_options: Mapping[str, Any] = field(default_factory=dict)  # for the model's call
     token_types: bool = False  # queries need token types, or their attention depends on the batch
@@ -91,21 +92,39 @@ def _rows_and_columns(rows: int, columns: int) -> Layout:
     return Layout((rows, columns), cells, cell_boxes(cells, (rows, columns)))
 
 
+def area_pixels(processor: Any) -> int:
+    """Qwen: what its size calls the longest edge is an area."""
+    return int(processor.image_processor.size["longest_edge"])
+
+
+def edge_pixels(processor: Any) -> int:
+    """Idefics 3 and ModernVBERT: a longest edge, before the page is cut into tiles."""
+    return int(processor.image_processor.size["longest_edge"]) ** 2
+
+
+def square_pixels(processor: Any) -> int:
+    size = processor.image_processor.size
+    return int(size["height"]) * int(size["width"])
+
+
 FAMILIES: dict[str, Family] = {
     "paligemma": Family(
         "ColPali",
         "ColPaliProcessor",
         square_grid,
+        square_pixels,
         page_options={"logits_to_keep": 1},  # else it computes the whole vocabulary for each patch
         token_types=True,
     ),
-    "qwen2_vl": Family("ColQwen2", "ColQwen2Processor", dynamic_grid),
-    "qwen2_5_vl": Family("ColQwen2_5", "ColQwen2_5_Processor", dynamic_grid),
-    "qwen3_vl": Family("ColQwen3", "ColQwen3Processor", dynamic_grid),
-    "qwen3_5": Family("ColQwen3_5", "ColQwen3_5Processor", dynamic_grid),
-    "idefics3": Family("ColIdefics3", "ColIdefics3Processor", tiled_grid, projection="linear"),
-    "modernvbert": Family("ColModernVBert", "ColModernVBertProcessor", tiled_grid),
-    "gemma3": Family("ColGemma3", "ColGemmaProcessor3", square_grid),
+    "qwen2_vl": Family("ColQwen2", "ColQwen2Processor", dynamic_grid, area_pixels),
+    "qwen2_5_vl": Family("ColQwen2_5", "ColQwen2_5_Processor", dynamic_grid, area_pixels),
+    "qwen3_vl": Family("ColQwen3", "ColQwen3Processor", dynamic_grid, area_pixels),
+    "qwen3_5": Family("ColQwen3_5", "ColQwen3_5Processor", dynamic_grid, area_pixels),
+    "idefics3": Family(
+        "ColIdefics3", "ColIdefics3Processor", tiled_grid, edge_pixels, projection="linear"
+    ),
+    "modernvbert": Family("ColModernVBert", "ColModernVBertProcessor", tiled_grid, edge_pixels),
+    "gemma3": Family("ColGemma3", "ColGemmaProcessor3", square_grid, square_pixels),
 }
 
 REFUSED = {

@@ -31,6 +31,15 @@ class Encoder(Protocol):
     @property
     def prompt(self) -> Prompt: ...
 
+    @property
+    def pixels(self) -> int | None:
+        """How large a picture of a page it makes use of; None if it reads words only."""
+        ...
+
+    def query_words(self, text: str) -> list[str]:
+        """For each vector of a query the piece of text it stands for."""
+        ...
+
     def encode_pages(self, pages: Sequence[Page | Image]) -> list[PageEmbedding]: ...
 
     def encode_queries(self, texts: Sequence[str]) -> list[FloatArray]:

@@ -1,49 +1,120 @@
-"""PDF files as pages."""
+"""PDF files, read by pdfium: not thread-safe, and open to crashes on hostile files."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from functools import partial
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pypdfium2
-from PIL.Image import Image
+import pypdfium2.raw as pdfium
 
 from docpruner.errors import PageError
-from docpruner.pages.ocr import recognised_words
+from docpruner.pages.leaf import Picture
+from docpruner.pages.problems import another_kind, read_beginning, shown, unreachable
 from docpruner.pages.text_layer import words_of_page
-from docpruner.types import Page
+from docpruner.types import Word
 
-LONGEST_EDGE = 1600  # pixels of a drawn page
+LONGEST_EDGE = 20_000  # pixels of a drawn page
+GET_AGAIN = "get it again, or print it to a new PDF"
 
 
-def pdf_pages(path: Path, *, ocr: bool = False) -> Iterator[Page]:
-    """The pages of a PDF one after another, with the words of their text layers.
+class PdfFile:
+    """An open PDF. Its pages are loaded one at a time and let go at once."""
 
-    With `ocr`, words of pages that have no text layer are recognised from their picture. A page is
-    drawn only when its `render` is called, also after the file was closed.
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._pdf = _opened(path)
+        self.count = len(self._pdf)
+
+    @contextmanager
+    def sheet(self, number: int) -> Iterator[PdfSheet]:
+        try:
+            page = self._pdf[number - 1]
+            try:
+                yield PdfSheet(page)
+            finally:
+                page.close()
+        except pypdfium2.PdfiumError:
+            raise PageError(shown(self._path), "is damaged", GET_AGAIN, number) from None
+
+    def close(self) -> None:
+        self._pdf.close()
+
+
+class PdfSheet:
+    """A loaded page of a PDF."""
+
+    def __init__(self, page: pypdfium2.PdfPage) -> None:
+        self._page = page
+        self.size = _size(page)
+
+    def words(self) -> tuple[Word, ...]:
+        return words_of_page(self._page)
+
+    def draw(self, pixels: int) -> Picture:
+        """The page on white paper, forms filled in, with about `pixels` pixels in all."""
+        width, height = drawn_size(self.size, pixels)
+        bitmap = pypdfium2.PdfBitmap.new_native(
+            width, height, pdfium.FPDFBitmap_BGR, rev_byteorder=True
+        )
+        try:
+            bitmap.fill_rect((255, 255, 255, 255), 0, 0, width, height)
+            flags = pdfium.FPDF_ANNOT | pdfium.FPDF_REVERSE_BYTE_ORDER
+            arguments = (bitmap, self._page, 0, 0, width, height, 0, flags)
+            pdfium.FPDF_RenderPageBitmap(*arguments)
+            if self._page.formenv:
+                pdfium.FPDF_FFLDraw(self._page.formenv, *arguments)
+            return Picture(width, height, bytes(bitmap.buffer))
+        finally:
+            bitmap.close()
+
+
+def drawn_size(size: tuple[float, float], pixels: int) -> tuple[int, int]:
+    """Width and height in pixels: the shape of the page, and about that area.
+
+    A page of absurd shape gets fewer pixels, for its longer edge is limited.
     """
-    with _open(path) as document:
-        for index in range(len(document)):
-            words = words_of_page(document[index])
-            draw = partial(drawn_page, path, index)
-            if ocr and not words:
-                words = recognised_words(draw())
-            yield Page(f"{path.name}#{index + 1}", draw, words)
+    width, height = size
+    scale = min(math.sqrt(pixels / width / height), LONGEST_EDGE / max(width, height))
+    return max(1, round(width * scale)), max(1, round(height * scale))
 
 
-def drawn_page(path: Path, index: int) -> Image:
-    """A page as a picture of `LONGEST_EDGE` pixels along its longer edge."""
-    with _open(path) as document:
-        page = document[index]
-        image: Image = page.render(scale=LONGEST_EDGE / max(page.get_size())).to_pil()
-        return image
+def _size(page: pypdfium2.PdfPage) -> tuple[float, float]:
+    """In points, as the page is shown; damaged files claim any number."""
+    width, height = (
+        min(max(float(edge), 1e-3), 1e9) if math.isfinite(edge) else 1.0 for edge in page.get_size()
+    )
+    return width, height
 
 
-def _open(path: Path) -> pypdfium2.PdfDocument:
+def _opened(path: Path) -> pypdfium2.PdfDocument:
+    beginning = read_beginning(path)
+    if b"%PDF" not in beginning:
+        raise another_kind(path, "a PDF", beginning)
     try:
-        return pypdfium2.PdfDocument(path)
+        size = path.stat().st_size
+        pdfium.FPDF_LoadDocument(b"", None)  # leaves FPDF_ERR_FILE where an old error may stand
+        pdf = pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:
-        raise PageError(f"{path} can't be read as a PDF: {error}") from error
-    except FileNotFoundError:
-        raise PageError(f"{path} does not exist") from None
+        raise _problem(path, error.err_code) from None
+    except OSError as error:  # it was there a moment ago
+        raise unreachable(path, error) from None
+    if len(pdf) > size:  # more pages than bytes
+        pdf.close()
+        raise PageError(shown(path), "is damaged: its page count is made up", GET_AGAIN)
+    with suppress(pypdfium2.PdfiumError):
+        pdf.init_forms()  # what was filled into forms is drawn only then
+    return pdf
+
+
+def _problem(path: Path, code: int | None) -> PageError:
+    where = shown(path)
+    if code == pdfium.FPDF_ERR_PASSWORD:
+        return PageError(where, "needs a password", "save a copy without one")
+    if code == pdfium.FPDF_ERR_SECURITY:
+        return PageError(where, "is protected in an unknown way", "save a copy without protection")
+    if code == pdfium.FPDF_ERR_FILE:  # pdfium gives a file without pages no error of its own
+        return PageError(where, "has no pages", "check where it came from")
+    return PageError(where, "is damaged or cut off", GET_AGAIN)

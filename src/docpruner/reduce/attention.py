@@ -16,7 +16,7 @@ GlobalThreshold = Annotated[
 ]
 
 
-@strategy("attention-ratio", "pruning")
+@strategy("attention-ratio", "pruning", sees_vectors=False)
 def attention_ratio(page: PageEmbedding, *, ratio: PruningRatio = 0.5) -> Reduction:
     """Drop a fixed fraction of the patches, the least important ones.
 
@@ -29,14 +29,14 @@ def attention_ratio(page: PageEmbedding, *, ratio: PruningRatio = 0.5) -> Reduct
     return keep_patches(page, kept)
 
 
-@strategy("attention-threshold", "pruning")
+@strategy("attention-threshold", "pruning", sees_vectors=False)
 def attention_threshold(page: PageEmbedding, *, threshold: GlobalThreshold) -> Reduction:
     """Keep the patches whose importance exceeds one constant, the same for every page."""
     importance = page.importance[page.patches]
     return keep_patches(page, above(importance, threshold, page.name, "raise the threshold"))
 
 
-@strategy("attention-threshold-nfp", "pruning", prompt="noise-filtering")
+@strategy("attention-threshold-nfp", "pruning", prompt="noise-filtering", sees_vectors=False)
 def attention_threshold_nfp(page: PageEmbedding, *, threshold: GlobalThreshold) -> Reduction:
     """As attention-threshold, on pages encoded under the noise-filtering prompt.
 

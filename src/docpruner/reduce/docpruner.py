@@ -6,7 +6,7 @@ from docpruner.reduce.threshold import AdaptationFactor, StatisticsChoice, above
 from docpruner.types import PageEmbedding, Reduction
 
 
-@strategy("docpruner", "adaptive pruning")
+@strategy("docpruner", "adaptive pruning", sees_vectors=False)
 def adaptive_threshold(
     page: PageEmbedding, *, k: AdaptationFactor = -0.25, statistics: StatisticsChoice = "paper"
 ) -> Reduction:

@@ -100,6 +100,7 @@ class Strategy:
     parameters: dict[str, Parameter]
     summary: str
     prompt: Prompt
+    sees_vectors: bool  # if not, it can judge patches whose vectors are no longer there
 
     def read(self, given: dict[str, Any]) -> dict[str, Value]:
         """The full set of parameters from those given; errors list what exists."""
@@ -126,12 +127,13 @@ P = ParamSpec("P")
 
 
 def strategy(
-    name: str, kind: Kind, *, prompt: Prompt = "default"
+    name: str, kind: Kind, *, prompt: Prompt = "default", sees_vectors: bool = True
 ) -> Callable[[Callable[P, Reduction]], Callable[P, Reduction]]:
     """Register a function under `name`, and check its parameters at every call.
 
     The first line of the docstring is what `docpruner strategies` prints. `prompt` is the page
-    prompt the strategy is defined for.
+    prompt the strategy is defined for; `sees_vectors` is false if importances and places are all
+    it looks at.
     """
 
     def register(function: Callable[P, Reduction]) -> Callable[P, Reduction]:
@@ -142,6 +144,7 @@ def strategy(
             parameters=_parameters(function),
             summary=(inspect.getdoc(function) or "").splitlines()[0],
             prompt=prompt,
+            sees_vectors=sees_vectors,
         )
         STRATEGIES[name] = entry
 

@@ -1,0 +1,41 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from docpruner.errors import DocPrunerError
+
+IndexArgument = Annotated[
+    Path, typer.Argument(metavar="INDEX", help="The folder of the index.", show_default=False)
+]
+WaitOption = Annotated[
+    float, typer.Option("--wait", metavar="SECONDS", help="How long to wait for another writer.")
+]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option("--device", help="Where the model runs: cuda, mps or cpu. Default: the best."),
+]
+TrustOption = Annotated[
+    bool,
+    typer.Option("--trust-remote-code", help="Let the model run code of its own (Jina v4)."),
+]
+MetadataOption = Annotated[
+    list[str] | None,
+    typer.Option("--metadata", "-m", metavar="KEY=VALUE", help="May be given several times."),
+]
+
+
+def read_metadata(given: list[str] | None) -> dict[str, str] | None:
+    if not given:
+        return None
+    metadata = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not (equals and key.strip()):
+            raise DocPrunerError(f"--metadata {text} is not KEY=VALUE; write for example year=2024")
+        metadata[key.strip()] = value.strip()
+    return metadata

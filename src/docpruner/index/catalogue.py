@@ -1,0 +1,174 @@
+"""The SQLite file of an index: its tables, how it is opened, what its errors mean."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from docpruner.errors import DamagedIndexError, IndexStateError
+from docpruner.index.segments import sync_folder
+from docpruner.index.settings import Settings
+
+FORMAT = 1
+NAME = "catalogue.sqlite"
+BUSY_SECONDS = 30.0
+
+SCHEMA = f"""
+PRAGMA user_version = {FORMAT};
+CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE segments (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice: readers may still map an old file
+    rows INTEGER NOT NULL
+);
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL,
+    incoming INTEGER NOT NULL,  -- 1: will replace the other of this path when all pages are in
+    sha256 BLOB NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    pages INTEGER NOT NULL,     -- that the file has; fewer in the table below are missing
+    metadata TEXT NOT NULL,
+    UNIQUE (path, incoming)
+);
+CREATE TABLE pages (
+    id INTEGER PRIMARY KEY,
+    document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    width REAL NOT NULL,
+    height REAL NOT NULL,
+    content BLOB NOT NULL,
+    words_from TEXT NOT NULL,
+    segment INTEGER NOT NULL REFERENCES segments,
+    start INTEGER NOT NULL,
+    vectors INTEGER NOT NULL,
+    special INTEGER NOT NULL,   -- of the vectors
+    patches INTEGER NOT NULL,   -- before reduction
+    checksum INTEGER NOT NULL,
+    UNIQUE (document, number)
+);
+CREATE INDEX pages_by_content ON pages (content);
+CREATE TABLE maps (
+    page INTEGER PRIMARY KEY REFERENCES pages ON DELETE CASCADE,
+    map BLOB NOT NULL
+);
+"""
+
+
+def create_catalogue(folder: Path, settings: Settings) -> None:
+    """Make the folder an index. It appears whole or not at all."""
+    if (folder / NAME).exists():
+        raise IndexStateError(f"{folder} holds an index already; open it, or choose another folder")
+    if folder.exists() and (not folder.is_dir() or any(_foreign(folder))):
+        raise IndexStateError(f"{folder} is not an empty folder; choose another for the index")
+    (folder / "segments").mkdir(parents=True, exist_ok=True)
+    draft = folder / f"{NAME}.new"
+    draft.unlink(missing_ok=True)
+    connection = sqlite3.connect(draft, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.executescript("BEGIN;" + SCHEMA)
+    connection.executemany("INSERT INTO settings VALUES (?, ?)", settings.as_rows())
+    connection.execute("COMMIT")
+    connection.close()  # moves the log into the file
+    draft.rename(folder / NAME)
+    sync_folder(folder)
+
+
+def _foreign(folder: Path) -> Iterator[Path]:
+    """What can't be left over from an index that was about to be made."""
+    ours = (f"{NAME}.new", "segments", "writer.lock")
+    return (path for path in folder.iterdir() if not path.name.startswith(ours))
+
+
+def connect_reader(folder: Path) -> sqlite3.Connection:
+    path = folder / NAME
+    if not path.is_file():
+        raise IndexStateError(
+            f"{folder} holds no index; make one with: docpruner index {folder} FILES"
+        )
+    with sqlite_errors(folder):
+        try:
+            return _connect(path, "mode=ro")
+        except sqlite3.OperationalError:
+            # A folder that can't be written to, as on a read-only disk, where SQLite has no place
+            # for its shared memory; nobody can change the file then either.
+            return _connect(path, "immutable=1")
+
+
+def connect_writer(folder: Path) -> sqlite3.Connection:
+    with sqlite_errors(folder):
+        connection = _connect(folder / NAME, "mode=rw")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+
+def _connect(path: Path, how: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{how}",
+        uri=True,
+        isolation_level=None,  # transactions begin where the code says so
+        timeout=BUSY_SECONDS,
+        check_same_thread=False,  # the store takes turns by a lock of its own
+    )
+    try:
+        (found,) = connection.execute("PRAGMA user_version").fetchone()
+        connection.execute("SELECT count(*) FROM settings").fetchone()
+    except sqlite3.Error:
+        connection.close()
+        raise
+    if found > FORMAT:
+        connection.close()
+        raise IndexStateError(
+            f"{path.parent} has format {found}, this docpruner knows {FORMAT}; upgrade docpruner"
+        )
+    return connection
+
+
+def read_settings(connection: sqlite3.Connection) -> Settings:
+    return Settings.from_rows(connection.execute("SELECT key, value FROM settings").fetchall())
+
+
+@contextmanager
+def sqlite_errors(folder: Path) -> Iterator[None]:
+    """What SQLite says, in words that tell what to do."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        text = str(error)
+        if "locked" in text or "busy" in text:
+            raise IndexStateError(
+                f"{folder} stayed busy for {BUSY_SECONDS:.0f} s; another program holds "
+                f"{NAME}: close it and run again"
+            ) from error
+        if "full" in text or "disk I/O" in text:
+            raise IndexStateError(
+                f"{folder} can't be written ({text}): is the disk full? What was committed before "
+                "is safe; make room and run again"
+            ) from error
+        if "readonly" in text:
+            raise IndexStateError(f"{folder} can't be written to: it is read-only") from error
+        raise _damaged(folder, error) from error
+    except sqlite3.DatabaseError as error:
+        raise _damaged(folder, error) from error
+
+
+def _damaged(folder: Path, error: sqlite3.Error) -> DamagedIndexError:
+    return DamagedIndexError(
+        f"{folder / NAME} is damaged ({error}); restore it from a copy, or index the documents "
+        "again into another folder"
+    )
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
+    connection.execute(f"BEGIN {kind}")
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")

@@ -1,0 +1,50 @@
+"""What an index knows about itself."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from importlib.metadata import version
+
+from docpruner.codecs import CodecName, bytes_per_vector
+from docpruner.errors import IndexStateError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the vectors of an index were made; two encoders of one name agree."""
+
+    encoder: str
+    dim: int
+    spec: str
+    codec: CodecName = "int8"
+    importances: bool = True  # keeps the importance of every patch, also of the pruned ones
+    version: str = ""  # of docpruner, when the index was made
+
+    @classmethod
+    def new(
+        cls, encoder: str, dim: int, spec: str, codec: CodecName = "int8", importances: bool = True
+    ) -> Settings:
+        bytes_per_vector(codec, dim)  # refuses a codec that there isn't
+        return cls(encoder, dim, spec, codec, importances, version("docpruner"))
+
+    @property
+    def row_bytes(self) -> int:
+        return bytes_per_vector(self.codec, self.dim)
+
+    def as_rows(self) -> list[tuple[str, str]]:
+        return [(name, str(value)) for name, value in asdict(self).items()]
+
+    @classmethod
+    def from_rows(cls, rows: list[tuple[str, str]]) -> Settings:
+        values = dict(rows)
+        missing = {field.name for field in fields(cls)} - set(values)
+        if missing:
+            raise IndexStateError(f"the index does not say its {', '.join(sorted(missing))}")
+        return cls(
+            encoder=values["encoder"],
+            dim=int(values["dim"]),
+            spec=values["spec"],
+            codec=values["codec"],  # type: ignore[arg-type]  # written by `new`
+            importances=values["importances"] == "True",
+            version=values["version"],
+        )

@@ -1,0 +1,101 @@
+"""A worker process, seen from its parent: asked over a pipe, answers waited for with patience."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import weakref
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import BinaryIO, cast
+
+from docpruner.pages import messages
+from docpruner.pages.messages import Message
+
+Answers = SimpleQueue[tuple[Message, bytes] | None]
+
+
+class ChildSlowError(Exception):
+    """No answer in time."""
+
+
+class ChildDeadError(Exception):
+    """No answer ever; the message says how the child ended."""
+
+
+class Child:
+    """A running worker. A thread takes in its answers, so it can work ahead of its parent.
+
+    It is a program of its own and no fork: scripts without a `__main__` guard work too, and
+    threads of the parent do no harm. It is ended at the latest with this object.
+    """
+
+    def __init__(self, options: list[str]) -> None:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "docpruner.pages.worker", *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=_environment(),
+            start_new_session=True,  # out of the way of the terminal's Ctrl-C
+        )
+        self._process = process
+        self._answers: Answers = SimpleQueue()
+        pump = threading.Thread(target=_pump, args=(process.stdout, self._answers), daemon=True)
+        pump.start()
+        self.close = weakref.finalize(self, _end, process, pump)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ask(self, request: Message) -> None:
+        """A child that is dead by now says so when its answer is waited for."""
+        with suppress(OSError):
+            messages.write(cast(BinaryIO, self._process.stdin), request)
+
+    def answer(self, seconds: float) -> tuple[Message, bytes]:
+        try:
+            message = self._answers.get(timeout=seconds)
+        except Empty:
+            raise ChildSlowError from None
+        if message is None:
+            raise ChildDeadError(self._last_words())
+        return message
+
+    def _last_words(self) -> str:
+        try:
+            code = self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return "garbled answer"
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _environment() -> dict[str, str]:
+    """The child finds the modules its parent finds; numpy's threads would only reserve memory."""
+    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    return {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _pump(stream: BinaryIO, answers: Answers) -> None:
+    with suppress(Exception):  # no message: treated like a crash
+        while (message := messages.read(stream)) is not None:
+            answers.put(message)
+    answers.put(None)
+
+
+def _end(process: subprocess.Popen[bytes], pump: threading.Thread) -> None:
+    process.kill()
+    process.wait()
+    if threading.current_thread() is not pump:  # garbage is collected in any thread
+        pump.join()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()

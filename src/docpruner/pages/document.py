@@ -1,0 +1,145 @@
+"""One file, open, and its pages: in this process, and raising at the first problem.
+
+`PageReader` does the same in a child process, where a hostile file can do no harm.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+from docpruner.errors import PageError
+from docpruner.pages.files import IMAGE_SUFFIXES, PDF_SUFFIXES
+from docpruner.pages.images import ImageFile
+from docpruner.pages.leaf import DEFAULT_PIXELS, Leaf, Picture
+from docpruner.pages.ocr import recognised_words
+from docpruner.pages.pdf import PdfFile
+from docpruner.pages.problems import shown
+from docpruner.types import Page, Word, WordsFrom
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+OCR_PIXELS = 4_000_000
+
+
+class Sheet(Protocol):
+    """A page while its file is open."""
+
+    @property
+    def size(self) -> tuple[float, float]: ...
+    def words(self) -> tuple[Word, ...]: ...
+    def draw(self, pixels: int) -> Picture: ...
+
+
+class Source(Protocol):
+    """A file of some kind."""
+
+    @property
+    def count(self) -> int: ...
+    def sheet(self, number: int) -> AbstractContextManager[Sheet]: ...
+    def close(self) -> None: ...
+
+
+class Document:
+    """An open file. Its pages outlive it."""
+
+    def __init__(self, path: Path, source: Source) -> None:
+        self.path = path
+        self.count = source.count
+        self._source = source
+
+    def page(self, number: int, *, pixels: int | None, ocr: bool = False) -> Page:
+        """A page, numbered from 1, as an encoder sees it.
+
+        `pixels` is the area an encoder makes use of: a PDF is drawn to it, an image only scaled
+        down. With None it reads words, and the page is drawn only when `render` is called, from
+        the file. With `ocr`, the words of a page that has none are recognised from its picture.
+        """
+        leaf = self.leaf(number, pixels=pixels, ocr=ocr)
+        return leaf.page(self.path, partial(draw_page, self.path, number, DEFAULT_PIXELS))
+
+    def leaf(self, number: int, *, pixels: int | None, ocr: bool) -> Leaf:
+        with self._sheet(number) as sheet:
+            size, words = sheet.size, sheet.words()
+            words_from: WordsFrom = "text layer" if words else "nowhere"
+            if ocr and not words:
+                words, words_from = recognised_words(sheet.draw(OCR_PIXELS).image()), "ocr"
+            picture = None if pixels is None else sheet.draw(pixels)
+        content = content_of(size, words, picture)
+        return Leaf(number, size, words, words_from, content, picture)
+
+    def words(self, number: int) -> tuple[Word, ...]:
+        with self._sheet(number) as sheet:
+            return sheet.words()
+
+    def draw(self, number: int, pixels: int) -> Image:
+        with self._sheet(number) as sheet:
+            return sheet.draw(pixels).image()
+
+    def close(self) -> None:
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _sheet(self, number: int) -> AbstractContextManager[Sheet]:
+        if not 1 <= number <= self.count:
+            pages = "1 page" if self.count == 1 else f"{self.count} pages"
+            raise PageError(shown(self.path), f"has only {pages}", "ask for one of them", number)
+        return self._source.sheet(number)
+
+
+def open_document(path: Path) -> Document:
+    suffix = path.suffix.lower()
+    if suffix in PDF_SUFFIXES:
+        return Document(path, PdfFile(path))
+    if suffix in IMAGE_SUFFIXES:
+        return Document(path, ImageFile(path))
+    raise PageError(shown(path), "is no PDF or image by its ending", "save it as a PDF")
+
+
+def pages_of(path: Path, *, pixels: int | None = None, ocr: bool = False) -> Iterator[Page]:
+    """The pages of a file one after another; see `Document.page`."""
+    with open_document(path) as document:
+        for number in range(1, document.count + 1):
+            yield document.page(number, pixels=pixels, ocr=ocr)
+
+
+def draw_page(path: Path, number: int, pixels: int) -> Image:
+    with open_document(path) as document:
+        return document.draw(number, pixels)
+
+
+def page_words(path: Path, number: int) -> tuple[Word, ...]:
+    with open_document(path) as document:
+        return document.words(number)
+
+
+def content_of(
+    size: tuple[float, float], words: tuple[Word, ...], picture: Picture | None
+) -> bytes:
+    """A hash of all that an encoder sees of a page: equal pages need encoding only once."""
+    digest = hashlib.blake2b(struct.pack("<2dI", *size, len(words)), digest_size=16)
+    for word in words:
+        text = word.text.encode("utf-8", "surrogatepass")
+        digest.update(struct.pack("<I4d", len(text), *word.box))
+        digest.update(text)
+    if picture is not None:
+        digest.update(struct.pack("<2I", picture.width, picture.height))
+        digest.update(picture.rgb)
+    return digest.digest()

@@ -1,0 +1,119 @@
+"""The files to read: those given by name, and those of the right kinds in folders."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from docpruner.errors import PageError
+from docpruner.pages.problems import bad_name, shown, special_file, unreachable
+
+PDF_SUFFIXES = frozenset({".pdf"})
+IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"})
+SUFFIXES = PDF_SUFFIXES | IMAGE_SUFFIXES
+
+Identity = tuple[int, int]  # device and inode of a folder
+
+
+def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path | PageError]:
+    """The files among `paths` and below them, sorted within each folder, each of them once.
+
+    Links are followed and files come under their real, absolute path. Hidden files and other
+    kinds of files are passed over in folders. What can't be used is an entry of its own.
+    """
+    come: set[Path | str] = set()
+    finished: set[Identity] = set()
+    for path in paths:
+        for found in _below(os.path.abspath(path), finished):
+            key = str(found) if isinstance(found, PageError) else _real(found)
+            if key not in come:
+                come.add(key)
+                yield found
+
+
+def supported(path: str | os.PathLike[str]) -> bool:
+    return os.path.splitext(path)[1].lower() in SUFFIXES
+
+
+def _below(start: str, finished: set[Identity]) -> Iterator[Path | PageError]:
+    """Depth first, with a list of its own: folders may lie deeper than Python may recurse."""
+    waiting: list[tuple[str, frozenset[Identity]]] = [(start, frozenset())]
+    while waiting:
+        path, above = waiting.pop()
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError) as error:
+            yield _lost(path, error)
+            continue
+        if not stat.S_ISDIR(status.st_mode):
+            found = _file(path, os.path.realpath(path), status.st_mode, named=path == start)
+            if found is not None:
+                yield found
+            continue
+        identity = status.st_dev, status.st_ino
+        if identity in above:
+            yield PageError(shown(path), "links back to a folder above it", "remove the link")
+            continue
+        if identity in finished:
+            continue
+        finished.add(identity)
+        try:
+            names = _names(path)
+        except PageError as problem:
+            yield problem
+            continue
+        inside = above | {identity}
+        waiting.extend((os.path.join(path, name), inside) for name in reversed(names))
+
+
+def _names(path: str) -> list[str]:
+    """What to look at in a folder, sorted."""
+    problem = bad_name(path)
+    if problem is not None:
+        raise problem
+    try:
+        with os.scandir(path) as entries:
+            return sorted(
+                entry.name
+                for entry in entries
+                if not entry.name.startswith(".")
+                and (supported(entry.name) or not entry.is_file(follow_symlinks=False))
+            )
+    except OSError as error:
+        raise unreachable(path, error) from None
+
+
+def _file(path: str, target: str, mode: int, *, named: bool) -> Path | PageError | None:
+    """None for what a folder holds besides pages. A link counts by its name or its target's."""
+    if not (supported(path) or supported(target)):
+        if not named:
+            return None
+        if stat.S_ISREG(mode):
+            kind = os.path.splitext(path)[1] or "file without an ending"
+            return PageError(
+                shown(path),
+                f"is no PDF or image but a {kind}",
+                f"save it as a PDF, or name it with one of {' '.join(sorted(SUFFIXES))}",
+            )
+    if not stat.S_ISREG(mode):
+        return special_file(path, mode)
+    # the target of a link may lack the ending that says what it is
+    found = target if supported(target) else os.path.join(_parent(path), os.path.basename(path))
+    return bad_name(found) or Path(found)
+
+
+def _parent(path: str) -> str:
+    return os.path.realpath(os.path.dirname(path))
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _lost(path: str, error: OSError | ValueError) -> PageError:
+    if isinstance(error, OSError) and error.errno == errno.ELOOP:
+        return PageError(shown(path), "is a link that leads back to itself", "remove the link")
+    return bad_name(path) or unreachable(path, error)

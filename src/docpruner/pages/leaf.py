@@ -1,0 +1,52 @@
+"""What was read of a page, on its way to becoming a `Page`, perhaps out of another process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docpruner.types import Page, Word, WordsFrom
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+DEFAULT_PIXELS = 1_500_000
+"""Of a page that is drawn although its encoder reads words only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Red, green and blue, a byte each, row by row."""
+
+    width: int
+    height: int
+    rgb: bytes
+
+    def image(self) -> Image:
+        from PIL import Image
+
+        return Image.frombytes("RGB", (self.width, self.height), self.rgb)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    number: int  # from 1
+    size: tuple[float, float]
+    words: tuple[Word, ...]
+    words_from: WordsFrom
+    content: bytes
+    picture: Picture | None
+
+    def page(self, path: Path, draw: Callable[[], Image]) -> Page:
+        """`draw` is for a page that was read without its picture."""
+        return Page(
+            name=f"{path.name}#{self.number}",
+            render=draw if self.picture is None else self.picture.image,
+            words=self.words,
+            number=self.number,
+            size=self.size,
+            content=self.content,
+            words_from=self.words_from,
+        )

@@ -1,0 +1,181 @@
+"""Pages of files read in a child process, which a hostile file may crash, hang or bloat."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from docpruner.errors import MissingExtraError, PageError
+from docpruner.pages import messages
+from docpruner.pages.child import Child, ChildDeadError, ChildSlowError
+from docpruner.pages.leaf import DEFAULT_PIXELS
+from docpruner.pages.messages import GarbledError, Message
+from docpruner.pages.problems import shown
+from docpruner.types import Page
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+AHEAD = 4  # pages asked for before they are needed
+PATIENCE = 5  # pages in a row that may take too long before the rest of a file is given up
+OCR_FACTOR = 5  # recognising words takes that much longer
+
+
+class PageReader:
+    """Reads one file after another; a page that fails costs an entry and nothing else.
+
+    `pixels` and `ocr` are those of `Document.page`. A page may take `seconds` (five times as many
+    with `ocr`); the child may take `memory` bytes, which is not enforced with `ocr`.
+    """
+
+    def __init__(
+        self,
+        *,
+        pixels: int | None,
+        ocr: bool = False,
+        seconds: float = 120.0,
+        memory: int | None = 4 << 30,
+    ) -> None:
+        if ocr and importlib.util.find_spec("rapidocr") is None:
+            raise MissingExtraError("recognising the words of scans", "ocr")
+        options = {"--pixels": pixels, "--memory": memory}
+        self._options = [f"{name}={value}" for name, value in options.items() if value is not None]
+        self._options += ["--ocr"] if ocr else []
+        self._seconds = seconds * (OCR_FACTOR if ocr else 1)
+        self._path: Path | None = None
+        self._asked: deque[int] = deque()  # pages that the child has yet to answer
+        self._turn = 0  # of the stream of pages that may talk to the child
+        self._child: Child | None = None
+        with suppress(OSError):  # tried again, and reported, when a file is opened
+            self._child = Child(self._options)  # gets ready while the parent does
+
+    def open(self, path: Path) -> int:
+        """The number of pages of a file; PageError if it can't be read."""
+        self._new_turn()
+        self._path = None
+        path = Path(os.path.abspath(path))
+        _, count = self._open(path)
+        self._path = path
+        return count
+
+    def pages(self, numbers: Iterable[int]) -> Iterator[Page | PageError]:
+        """The pages of these numbers, in this order, of the file opened last."""
+        if self._path is None:
+            raise ValueError("no file is open; call open(path) first")
+        self._new_turn()
+        return self._stream(self._path, deque(numbers), self._turn)
+
+    def close(self) -> None:
+        self._path = None
+        self._new_turn()
+        self._drop_child()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _new_turn(self) -> None:
+        self._turn += 1
+        if self._asked:  # a stream was left midway, and the child is busy with it
+            self._drop_child()
+
+    def _drop_child(self) -> None:
+        self._asked.clear()
+        if self._child is not None:
+            self._child.close()
+            self._child = None
+
+    def _open(self, path: Path) -> tuple[Child, int]:
+        if self._child is not None and not self._child.alive:
+            self._drop_child()
+        try:
+            self._child = self._child or Child(self._options)
+        except OSError as error:
+            reason = f"the reader can't be started ({error})"
+            raise PageError(shown(path), reason, "check the installation") from None
+        self._child.ask({"open": str(path)})
+        try:
+            header, _ = self._child.answer(self._seconds)
+            if "problem" in header:
+                raise messages.problem_of(header, shown(path))
+            return self._child, messages.count_of(header)
+        except (ChildSlowError, ChildDeadError, GarbledError) as error:
+            self._drop_child()
+            raise self._failure(path, error) from None
+
+    def _stream(self, path: Path, waiting: deque[int], turn: int) -> Iterator[Page | PageError]:
+        slow = 0
+        while waiting or self._asked:
+            if turn != self._turn:
+                raise ValueError(f"{shown(path)}: its reader has turned to something else")
+            if slow == PATIENCE:
+                yield from (_given_up(path, number) for number in waiting)
+                return
+            try:
+                child = self._child or self._open(path)[0]
+            except PageError as problem:
+                yield from (_on_page(problem, number) for number in waiting)
+                return
+            while waiting and len(self._asked) < AHEAD:
+                self._asked.append(waiting.popleft())
+                child.ask({"page": self._asked[-1]})
+            number = self._asked[0]
+            try:
+                answer = self._page(path, number, *child.answer(self._seconds))
+                self._asked.popleft()
+                slow = 0
+            except (ChildSlowError, ChildDeadError, GarbledError) as error:
+                answer = self._failure(path, error, number)
+                slow = slow + 1 if isinstance(error, ChildSlowError) else 0
+                waiting.extendleft(reversed([*self._asked][1:]))
+                self._drop_child()
+            yield answer
+
+    def _page(self, path: Path, number: int, header: Message, picture: bytes) -> Page | PageError:
+        if "problem" in header:
+            return _on_page(messages.problem_of(header, shown(path)), number)
+        leaf = messages.leaf_of(header, picture)
+        if leaf.number != number:
+            raise GarbledError(f"page {leaf.number} instead of {number}")
+        return leaf.page(path, partial(_drawn_aside, path, number, self._seconds))
+
+    def _failure(self, path: Path, error: Exception, page: int | None = None) -> PageError:
+        if isinstance(error, ChildSlowError):
+            reason = f"took longer than {self._seconds:g} s to read"
+            return PageError(shown(path), reason, "make it simpler, or allow more time", page)
+        how = str(error) if isinstance(error, ChildDeadError) else "garbled answer"
+        reason = f"crashed the reader ({how})"
+        return PageError(shown(path), reason, "get it again, or print it to a new PDF", page)
+
+
+def _on_page(problem: PageError, number: int) -> PageError:
+    return PageError(problem.path, problem.reason, problem.remedy, number)
+
+
+def _given_up(path: Path, number: int) -> PageError:
+    reason = f"was not tried, as the {PATIENCE} pages before it took too long"
+    return PageError(shown(path), reason, "make the file simpler, or allow more time", number)
+
+
+def _drawn_aside(path: Path, number: int, seconds: float) -> Image:
+    """A page that was read for its words, drawn after all: in a child too."""
+    with PageReader(pixels=DEFAULT_PIXELS, seconds=seconds) as reader:
+        reader.open(path)
+        (page,) = reader.pages([number])
+        if isinstance(page, PageError):
+            raise page
+        return page.render()

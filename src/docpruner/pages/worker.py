@@ -1,0 +1,130 @@
+"""The child process of a `PageReader`: opens files and reads pages, as it is asked on its stdin.
+
+It ends when its stdin does, whatever it is doing: a parent that was killed closes it too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from docpruner.errors import PageError
+from docpruner.pages import messages
+from docpruner.pages.messages import Message
+from docpruner.pages.problems import shown
+
+if TYPE_CHECKING:
+    from docpruner.pages.document import Document
+
+
+class Worker:
+    """Answers one request at a time. Whatever goes wrong is an answer too."""
+
+    def __init__(self, *, pixels: int | None, ocr: bool, memory: int | None) -> None:
+        self._pixels, self._ocr, self._memory = pixels, ocr, memory
+        self._document: Document | None = None
+        self._path = Path()
+
+    def answer(self, request: Message) -> tuple[Message, bytes]:
+        number = request.get("page")
+        try:
+            return self._open(request["open"]) if number is None else self._page(number)
+        except PageError as problem:
+            return messages.problem_header(problem), b""
+        except MemoryError:
+            limit = f"{(self._memory or 0) / (1 << 30):.2g} GB"
+            reason, remedy = f"needs more than {limit} of memory", "make it smaller"
+        except Exception as error:
+            reason = f"can't be read ({type(error).__name__}: {error})"
+            remedy = "get it again, or save it as a new PDF"
+        return messages.problem_header(PageError(shown(self._path), reason, remedy, number)), b""
+
+    def _open(self, path: str) -> tuple[Message, bytes]:
+        from docpruner.pages.document import open_document
+
+        if self._document is not None:
+            self._document.close()
+            self._document = None
+        self._path = Path(path)
+        self._document = open_document(self._path)
+        return {"count": self._document.count}, b""
+
+    def _page(self, number: int) -> tuple[Message, bytes]:
+        if self._document is None:
+            raise ValueError("no file is open")
+        leaf = self._document.leaf(number, pixels=self._pixels, ocr=self._ocr)
+        return messages.leaf_header(leaf), leaf.picture.rgb if leaf.picture else b""
+
+
+def main() -> None:
+    options = _options()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to handle
+    warnings.simplefilter("ignore")
+    answers = _own_stdout()
+    if not options.ocr:  # onnxruntime reserves more than it uses
+        _limit_memory(options.memory)
+    requests: SimpleQueue[Message] = SimpleQueue()
+    Thread(target=_read_requests, args=(sys.stdin.buffer, requests), daemon=True).start()
+    with suppress(Exception):  # while the parent is still getting ready
+        import docpruner.pages.document  # noqa: F401
+    worker = Worker(pixels=options.pixels, ocr=options.ocr, memory=options.memory)
+    with suppress(BrokenPipeError):
+        for request in _each(requests):
+            messages.write(answers, *worker.answer(request))
+    os._exit(0)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pixels", type=int)
+    parser.add_argument("--memory", type=int)
+    parser.add_argument("--ocr", action="store_true")
+    return parser.parse_args()
+
+
+def _own_stdout() -> BinaryIO:
+    """The pipe to the parent, where no library can print into it."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return answers
+
+
+def _limit_memory(memory: int | None) -> None:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if memory is None:
+        return
+    with suppress(ValueError, OSError):
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        limit = memory if most == resource.RLIM_INFINITY else min(memory, most)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, most))
+
+
+def _read_requests(stream: BinaryIO, requests: SimpleQueue[Any]) -> None:
+    """In a thread of its own: the end of `stream` is seen also while pdfium hangs."""
+    with suppress(Exception):
+        while (message := messages.read(stream)) is not None:
+            requests.put(message[0])
+    os._exit(0)
+
+
+def _each(requests: SimpleQueue[Message]) -> Iterator[Message]:
+    while True:
+        yield requests.get()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Questions to hits: which pages answer, and where on them."""

@@ -6,13 +6,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGE := $(VENV)/.package
+SAMPLES := $(VENV)/.samples
 INSTALLED := $(VENV)/.installed
 KERNEL := setup.py $(wildcard src/docpruner/native/*)
 
 .PHONY: demo test lint types unit sanitize avx512 clean
 
-demo: $(PACKAGE)
-	$(BIN)/python examples/demo.py
+demo: $(SAMPLES)
+	$(BIN)/python examples/make_samples.py demo/documents
+	$(BIN)/docpruner demo demo
 
 test: lint types unit
 
@@ -30,6 +32,11 @@ unit: $(INSTALLED)
 $(PACKAGE): pyproject.toml $(KERNEL)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --editable .
+	touch $@
+
+# With what the sample documents are made with.
+$(SAMPLES): $(PACKAGE)
+	$(BIN)/pip install --quiet --editable ".[samples]"
 	touch $@
 
 # What the tests need besides: the tools, and every model family. torch comes first, see constraints.txt.
@@ -58,4 +65,4 @@ avx512: $(INSTALLED)
 comma := ,
 
 clean:
-	rm -rf $(VENV) build src/*.egg-info src/docpruner/*.so
+	rm -rf $(VENV) build demo src/*.egg-info src/docpruner/*.so

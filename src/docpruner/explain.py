@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 PIXELS = 1_500_000  # of a drawn page
 COUNTS = 0.35  # of the best word's score: what a word of the query needs to be worth mentioning
 NEAR = 0.002  # of the page: boxes are stored rounded
+MARKS = ".,;:!?()[]{}«»„“”\"'"
 MOST_WORDS = 4  # of the page, for one word of the query
 
 
@@ -33,7 +34,10 @@ def matched_words(hit: Hit) -> list[tuple[str, str]]:
         words = ()
     best = sorted((m for m in hit.matches if m.boxes), key=lambda match: -match.score)
     best = [match for match in best if match.score >= COUNTS * best[0].score]
-    return [(match.word, _text_in(words, match.boxes) or region(match)) for match in best]
+    return [
+        (match.word.strip(MARKS) or match.word, _text_in(words, match.boxes) or region(match))
+        for match in best
+    ]
 
 
 def region(match: Match) -> str:
@@ -84,4 +88,5 @@ def _text_in(words: Sequence[Word], boxes: Sequence[Box]) -> str:
             x0 - NEAR <= x <= x1 + NEAR and y0 - NEAR <= y <= y1 + NEAR for x0, y0, x1, y1 in boxes
         ):
             found.append(word.text)
-    return " ".join(found[:MOST_WORDS]) + (" …" if len(found) > MOST_WORDS else "")
+    text = " ".join(found[:MOST_WORDS])
+    return (text.strip(MARKS) or text) + (" …" if len(found) > MOST_WORDS else "")

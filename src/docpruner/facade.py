@@ -17,7 +17,7 @@ from docpruner.index.snapshot import Filter, matches
 from docpruner.index.store import PageStore
 from docpruner.index.writer import Progress
 from docpruner.pipeline.add import Watch, add_files
-from docpruner.pipeline.prune import prune
+from docpruner.pipeline.prune import Pruned, prune
 from docpruner.pipeline.report import AddReport
 from docpruner.reduce import reducer
 from docpruner.search.hits import search_many
@@ -172,13 +172,20 @@ class Index:
         """What is stored of a page: its vectors, the importance of every patch, what was kept."""
         return self._store.page_of(document, number)
 
-    def delete(self, globs: str | Sequence[str], *, wait: float = WAIT) -> list[str]:
+    def delete(
+        self, globs: str | Sequence[str], *, dry_run: bool = False, wait: float = WAIT
+    ) -> list[str]:
         """Remove the documents that fit any of the globs; returns their paths."""
         wanted = (globs,) if isinstance(globs, str) else tuple(globs)
+
+        def fitting() -> list[str]:
+            paths = self._store.paths()
+            return [path for path in paths if any(matches(path, glob) for glob in wanted)]
+
+        if dry_run:
+            return fitting()
         with self._store.writer(wait) as writer:
-            gone = [
-                path for path in self._store.paths() if any(matches(path, glob) for glob in wanted)
-            ]
+            gone = fitting()
             writer.delete_documents(gone)
         return gone
 
@@ -189,9 +196,19 @@ class Index:
             writer.compact(progress)
         return before - self.stats().bytes_on_disk
 
-    def prune(self, spec: str, *, wait: float = WAIT, progress: Progress | None = None) -> None:
-        """Reduce what is stored by a stricter spec, without encoding anything again."""
-        prune(self._store, spec, wait=wait, progress=progress)
+    def prune(
+        self,
+        spec: str,
+        *,
+        dry_run: bool = False,
+        wait: float = WAIT,
+        progress: Progress | None = None,
+    ) -> Pruned:
+        """Reduce what is stored by a stricter spec, without encoding anything again.
+
+        With `dry_run`, only says how many vectors would be left.
+        """
+        return prune(self._store, spec, dry_run=dry_run, wait=wait, progress=progress)
 
     def verify(
         self, *, isolate: bool = True, wait: float = WAIT, progress: Progress | None = None

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from docpruner.errors import DocPrunerError
+
+if TYPE_CHECKING:
+    from docpruner.facade import Index
+
+SOME, NOTHING, INTERRUPTED = 3, 4, 130
+"""Exit statuses besides 0, 1 for an error and 2 for wrong usage: a part was done, nothing was,
+Ctrl-C."""
 
 IndexArgument = Annotated[
     Path, typer.Argument(metavar="INDEX", help="The folder of the index.", show_default=False)
@@ -39,3 +46,17 @@ def read_metadata(given: list[str] | None) -> dict[str, str] | None:
             raise DocPrunerError(f"--metadata {text} is not KEY=VALUE; write for example year=2024")
         metadata[key.strip()] = value.strip()
     return metadata
+
+
+def open_index(folder: Path, *, device: str | None, trust_remote_code: bool) -> Index:
+    """The index, with its encoder loaded as asked for."""
+    from docpruner.encoders.registry import load_encoder
+    from docpruner.facade import Index
+
+    opened = Index.open(folder)
+    if device is None and not trust_remote_code:
+        return opened
+    name = opened.settings.encoder
+    opened.close()
+    encoder = load_encoder(name, device=device, trust_remote_code=trust_remote_code)
+    return Index.open(folder, encoder=encoder)

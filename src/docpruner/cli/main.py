@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from importlib.metadata import version
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from docpruner.cli import doctor, strategies
+from docpruner.cli import demo, doctor, index, search, stats, strategies, upkeep
 from docpruner.errors import DocPrunerError
 
 app = typer.Typer(
@@ -19,10 +20,18 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Each command has an example: docpruner strategies --help",
+    epilog="Each command has an example: docpruner index --help",
 )
+app.command("index")(index.run)
+app.command("search")(search.run)
+app.command("stats")(stats.show)
+app.command("delete")(upkeep.delete)
+app.command("compact")(upkeep.compact)
+app.command("verify")(upkeep.verify)
+app.command("prune")(upkeep.prune)
 app.command("strategies")(strategies.show)
 app.command("doctor")(doctor.show)
+app.command("demo")(demo.run)
 
 
 def _show_version(wanted: bool) -> None:
@@ -44,12 +53,23 @@ def options(
     """Halve the index of ColPali-style document search, by the model's own attention."""
 
 
+def _in_one_line(message: Warning | str, *_where: object) -> str:
+    """Where in the code it was raised is of no use to who runs a command."""
+    return f"warning: {message}\n"
+
+
 def main() -> None:
-    """Run the command; a docpruner error is one line on standard error and exit status 1."""
+    """Run the command; an error is one line on standard error and exit status 1."""
+    warnings.formatwarning = _in_one_line  # type: ignore[assignment]  # called by position
     try:
         app()
-    except DocPrunerError as error:
+    except Exception as error:
         if "--debug" in sys.argv:
             raise
-        Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False)
+        text = str(error)
+        if not isinstance(error, DocPrunerError):
+            text = f"{type(error).__name__}: {error}; docpruner --debug … shows where it came from"
+        Console(stderr=True).print(
+            f"[bold red]error:[/] {escape(text)}", highlight=False, soft_wrap=True
+        )
         sys.exit(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -79,6 +80,8 @@ class EncoderName:
         revision = ""
         if not Path(checkpoint).is_dir():  # a folder's name may hold anything
             checkpoint, _, revision = checkpoint.partition("@")
+        if Path(checkpoint).is_dir():  # an index remembers it, wherever it is opened from
+            checkpoint = os.path.abspath(checkpoint)
         name = cls(checkpoint, revision or None)
         for option in filter(None, options.split(",")):
             key, _, value = option.partition("=")

@@ -115,15 +115,15 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
     )
     try:
         (found,) = connection.execute("PRAGMA user_version").fetchone()
+        if found > FORMAT:  # whatever its tables are
+            raise IndexStateError(
+                f"{path.parent} has format {found}, this docpruner knows {FORMAT}; "
+                "upgrade docpruner"
+            )
         connection.execute("SELECT count(*) FROM settings").fetchone()
-    except sqlite3.Error:
+    except (sqlite3.Error, IndexStateError):
         connection.close()
         raise
-    if found > FORMAT:
-        connection.close()
-        raise IndexStateError(
-            f"{path.parent} has format {found}, this docpruner knows {FORMAT}; upgrade docpruner"
-        )
     return connection
 
 

@@ -125,12 +125,16 @@ def unpack(blob: bytes) -> PageMap:
             raise ValueError(f"version {version}")
         read = _Reader(zlib.decompress(blob[HEADER.size :]))
         grid = (rows, columns)
+        few = flags & OWN_CELLS or count <= rows * columns  # else count may be of any size
+        if not (rows and columns and few and (flags & MERGED or stored <= count)):
+            raise ValueError(f"{stored} of {count} vectors on a grid of {rows}×{columns}")
         importance = None
         if flags & IMPORTANCES:
             importance = _importance(scale, read.planes(count, np.uint16).view(np.float16))
-        cells = np.arange(count, dtype=np.int32)
         if flags & OWN_CELLS:
             cells = np.cumsum(read.planes(count, np.uint32).view(np.int32), dtype=np.int32)
+        else:
+            cells = np.arange(count, dtype=np.int32)
         boxes = _boxes(read, count) if flags & OWN_BOXES else cell_boxes(cells, grid)
         if flags & MERGED:
             counts = read.planes(stored, np.uint32)
@@ -140,9 +144,23 @@ def unpack(blob: bytes) -> PageMap:
             counts = np.ones(stored, np.uint32)
             sources = np.flatnonzero(read.bits(count)).astype(np.int32)
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        return PageMap(grid, cells, boxes, importance, sources, offsets)
+        read.end()
+        found = PageMap(grid, cells, boxes, importance, sources, offsets)
+        if not _fits_together(found):
+            raise ValueError("its parts don't fit together")
+        return found
     except (ValueError, struct.error, zlib.error) as error:
         raise DamagedIndexError(f"the map of a page is damaged ({error})") from error
+
+
+def _fits_together(page: PageMap) -> bool:
+    ranges = (
+        (page.cells, SPECIAL, page.grid[0] * page.grid[1]),
+        (page.sources, 0, len(page.cells)),
+        (np.diff(page.offsets), 1, len(page.sources) + 1),
+    )
+    inside = all(((low <= values) & (values < high)).all() for values, low, high in ranges)
+    return bool(inside) and int(page.offsets[-1]) == len(page.sources)
 
 
 def _shares(importance: FloatArray, cells: IntArray) -> tuple[float, npt.NDArray[np.float16]]:
@@ -186,6 +204,10 @@ class _Reader:
         taken = np.frombuffer(self._data, np.uint8, size, self._at)
         self._at += size
         return taken
+
+    def end(self) -> None:
+        if self._at < len(self._data):
+            raise ValueError(f"{len(self._data)} bytes, fewer were expected")
 
     def planes(self, count: int, dtype: type[np.unsignedinteger]) -> npt.NDArray[np.integer]:
         width = np.dtype(dtype).itemsize

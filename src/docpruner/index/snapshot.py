@@ -35,7 +35,12 @@ class Filter:
 
 
 def matches(path: str, glob: str) -> bool:
-    """Whether a path, or its last parts, fit a glob; `*` goes across folders too."""
+    """Whether a path, or its last parts, fit a glob; `*` goes across folders too.
+
+    A path fits itself, whatever its signs mean in a glob.
+    """
+    if path == glob or path.endswith(f"/{glob}"):
+        return True
     return fnmatch.fnmatchcase(path, glob) or fnmatch.fnmatchcase(path, f"*/{glob}")
 
 

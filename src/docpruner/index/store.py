@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -35,7 +36,7 @@ from docpruner.index.records import (
 from docpruner.index.segments import mapped_rows, rows_there
 from docpruner.index.settings import Settings
 from docpruner.index.snapshot import Filter, Snapshot
-from docpruner.index.writer import Writer
+from docpruner.index.writer import Progress, Writer
 from docpruner.types import FloatArray
 
 T = TypeVar("T")
@@ -144,6 +145,16 @@ class PageStore:
         where = "d.path = ? AND p.number = ? AND d.incoming = 0"
         return self._read(lambda: self._stored_page(where, document, number))
 
+    def rows(self, progress: Progress | None = None) -> Iterator[tuple[PageRow, Rows]]:
+        """Every searchable page with its encoded vectors, in the order in which they lie."""
+        snapshot = self.snapshot()
+        for done, page_id in enumerate(snapshot.ids.tolist(), 1):
+            found = self._read(partial(self._row_with_vectors, "p.id = ?", page_id))
+            if found is not None:  # else it was removed just now
+                yield found
+            if progress is not None:
+                progress(done, len(snapshot))
+
     def _known(self, path: str, sha256: bytes) -> Known | None:
         run = self._connection.execute
         versions = run("SELECT id, sha256, pages FROM documents WHERE path = ?", (path,)).fetchall()
@@ -171,6 +182,14 @@ class PageStore:
         )  # fmt: skip
 
     def _stored_page(self, where: str, *values: object) -> StoredPage | None:
+        found = self._row_with_vectors(where, *values)
+        if found is None:
+            return None
+        row, rows = found
+        encoded = Encoded(self._codec, self._dim, rows)
+        return StoredPage(row.path, row.number, encoded, unpack(row.map))
+
+    def _row_with_vectors(self, where: str, *values: object) -> tuple[PageRow, Rows] | None:
         found = self._row(where, *values)
         if found is None:
             return None
@@ -179,8 +198,7 @@ class PageStore:
             raise DamagedIndexError(
                 f"{found.path}#{found.number}: its vectors are gone; {self._remedy}"
             )
-        encoded = Encoded(self._codec, self._dim, rows)
-        return StoredPage(found.path, found.number, encoded, unpack(found.map))
+        return found, rows
 
     def _row(self, where: str, *values: object) -> PageRow | None:
         found = self._connection.execute(f"{PAGE_ROWS} WHERE {where} LIMIT 1", values).fetchone()

@@ -137,11 +137,13 @@ class Writer:
         listed = ", ".join(map(str, segments))
         with self._change():
             pages = self._run(
-                f"{PAGE_ROWS} WHERE p.segment IN ({listed}) ORDER BY p.segment, p.start"
+                f"SELECT id FROM pages WHERE segment IN ({listed}) ORDER BY segment, start"
             ).fetchall()
             committed = dict(self._run("SELECT id, rows FROM segments").fetchall())
             self._begin_segment()
-            for done, page in enumerate(map(PageRow._make, pages), 1):
+            for done, (page_id,) in enumerate(pages, 1):
+                found = self._run(f"{PAGE_ROWS} WHERE p.id = ?", page_id).fetchone()
+                page = PageRow._make(found)
                 self._rewrite_page(page, self._mapped(page.segment, committed), change)
                 if progress is not None:
                     progress(done, len(pages))

@@ -200,6 +200,9 @@ def _problems(path: Path, number: int | None) -> Iterator[None]:
         raise PageError(problem.path, problem.reason, problem.remedy, number) from None
     except FileNotFoundError:
         raise PageError(shown(path), "is gone", "leave it in place while it is read") from None
+    except MemoryError:
+        reason, remedy = "needs more memory than it may take", "scale it down"
+        raise PageError(shown(path), reason, remedy, number) from None
     except Exception:
         reason, remedy = "is damaged or cut off", "get it again"
         raise PageError(shown(path), reason, remedy, number) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 import numpy as np
@@ -22,28 +22,51 @@ from docpruner.reduce.keep import compose, reduced_page
 from docpruner.types import PageEmbedding, Reduction
 
 
+@dataclass(frozen=True)
+class Pruned:
+    """How many vectors an index has, and had."""
+
+    before: int
+    after: int
+
+
 def prune(
-    store: PageStore, spec: str, *, wait: float = 10.0, progress: Progress | None = None
-) -> None:
+    store: PageStore,
+    spec: str,
+    *,
+    dry_run: bool = False,
+    wait: float = 10.0,
+    progress: Progress | None = None,
+) -> Pruned:
     """Reduce every page of an index by `spec`, as if it had been indexed with it.
 
     The spec may be another threshold on the importances that keeps no patch that is gone already,
     or the index's own spec with more stages (`docpruner:k=-0.25+sem-cluster:factor=2`). Either all
     pages are changed or none. Vectors that are merged are rounded by the codec a second time.
+    With `dry_run`, only says what would be left.
     """
-    with store.writer(wait) as writer:
-        old, new = reducer(writer.settings.spec), reducer(spec)
-        if old == new:
-            return
-        change = _Stricter(writer.settings, old, new)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PruningWarning)
+    new = reducer(spec)
+    if new == reducer(store.settings.spec):
+        vectors = int(store.snapshot().vectors.sum())
+        return Pruned(vectors, vectors)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PruningWarning)
+        if dry_run:
+            change = _Stricter(store.settings, new)
+            for row, rows in store.rows(progress):
+                change(row, rows)
+            return change.done
+        with store.writer(wait) as writer:
+            change = _Stricter(writer.settings, new)
             writer.transform(change, replace(writer.settings, spec=str(new)), progress)
+            return change.done
 
 
 class _Stricter:
-    def __init__(self, settings: Settings, old: Reducer, new: Reducer) -> None:
+    def __init__(self, settings: Settings, new: Reducer) -> None:
+        old = reducer(settings.spec)
         self._settings, self._old, self._new = settings, old, new
+        self.done = Pruned(0, 0)
         self._prompt = EncoderName.read(settings.encoder).prompt
         if not settings.importances:
             raise SpecError(
@@ -64,6 +87,11 @@ class _Stricter:
         )
 
     def __call__(self, row: PageRow, rows: Rows) -> tuple[Rows, bytes]:
+        new_rows, new_map = self._changed(row, rows)
+        self.done = Pruned(self.done.before + len(rows), self.done.after + len(new_rows))
+        return new_rows, new_map
+
+    def _changed(self, row: PageRow, rows: Rows) -> tuple[Rows, bytes]:
         page_map = unpack(row.map)
         stored = Encoded(self._settings.codec, self._settings.dim, rows)
         page, before = _rebuilt(row, stored, page_map)

@@ -1,0 +1,104 @@
+"""`docpruner demo`."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from docpruner.cli.output import JsonOption, console, print_json, shown_path
+from docpruner.cli.search import show_hits
+from docpruner.cli.stats import show_stats
+from docpruner.errors import DocPrunerError
+
+if TYPE_CHECKING:
+    from docpruner.facade import Index
+    from docpruner.types import Hit
+
+SHOWN = ("s-12", "s-20", "s-23")  # questions to print with their hits
+KEPT = ("annual-report.pdf", 5)  # the page to draw
+
+
+def run(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write.")] = Path(
+        "docpruner-demo"
+    ),
+    json: JsonOption = False,
+) -> None:
+    """Index sample documents, search them, and draw what was kept of a page and why one matched.
+
+    The documents are those in FOLDER/documents, put there if they are missing.
+
+    Example: `docpruner demo`
+    """
+    from docpruner.facade import Index
+    from docpruner.index.catalogue import NAME
+
+    documents, where = folder / "documents", folder / "index"
+    try:
+        _provide_samples(documents)
+    except OSError as error:
+        raise DocPrunerError(f"{folder} can't be written to ({error.strerror})") from error
+    questions = _lines(documents / "queries.jsonl")
+    with Index.open(where) if (where / NAME).exists() else Index.create(where) as index:
+        index.add(documents)
+        found = index.search_many([question["text"] for question in questions], k=2)
+        stats = index.stats()
+        shown = next(h for q, h in zip(questions, found, strict=True) if q["query_id"] == SHOWN[0])
+        pictures = _draw(index, documents, shown[0], folder)
+    answers = {
+        (line["query_id"], f"{line['doc']}#{line['page']}")
+        for line in _lines(documents / "qrels.jsonl")
+    }
+    right = sum(
+        (question["query_id"], hits[0].name) in answers
+        for question, hits in zip(questions, found, strict=True)
+    )
+    if json:
+        told = {"vectors": stats.vectors, "vectors_unpruned": stats.vectors_unpruned}
+        told |= {"questions": len(questions), "right": right, "pages": stats.pages}
+        print_json({**told, "pictures": [str(picture) for picture in pictures]})
+        return
+    to = console()
+    show_stats(to, str(where), stats)
+    for question, hits in zip(questions, found, strict=True):
+        if question["query_id"] in SHOWN:
+            to.print(f"\n[bold cyan]{escape(question['text'])}[/]")
+            show_hits(hits)
+    to.print(
+        f"The right page comes first for [green]{right} of {len(questions)}[/] questions; "
+        f"{stats.pages_without_words} pages have no words, which takes --ocr or a model that sees."
+    )
+    for picture, what in pictures.items():
+        to.print(f"{escape(shown_path(str(picture)))}: {escape(what)}")
+
+
+def _provide_samples(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for sample in files("docpruner").joinpath("samples").iterdir():
+        if not (folder / sample.name).exists():
+            (folder / sample.name).write_bytes(sample.read_bytes())
+
+
+def _draw(index: Index, documents: Path, hit: Hit, folder: Path) -> dict[Path, str]:
+    """The pictures, and what is on each."""
+    from docpruner.explain import hit_picture, kept_page_picture
+
+    name, number = KEPT
+    stored = index.page(str(documents.resolve() / name), number)
+    assert stored is not None  # added just now
+    kept, match = folder / "kept.png", folder / "match.png"
+    kept_page_picture(stored).save(kept)
+    hit_picture(hit).save(match)
+    return {
+        kept: f"what was kept of {name}#{number}",
+        match: f"why {hit.name} answers the first question",
+    }
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    return [jsonlib.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]

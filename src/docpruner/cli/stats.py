@@ -1,0 +1,82 @@
+"""`docpruner stats`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from docpruner.cli.arguments import IndexArgument
+from docpruner.cli.output import JsonOption, console, print_json, shown_bytes, shown_path
+
+if TYPE_CHECKING:
+    from docpruner.index.health import Stats
+
+BAR = 30  # characters of the longest
+
+
+def show(index: IndexArgument, json: JsonOption = False) -> None:
+    """Show what an index holds, what it takes, and what it would take unpruned.
+
+    Example: `docpruner stats reports.idx`
+    """
+    from docpruner.facade import Index
+
+    with Index.open(index) as opened:
+        stats = opened.stats()
+    if json:
+        print_json(asdict(stats))
+        return
+    show_stats(console(), str(index), stats)
+
+
+def show_stats(to: Console, folder: str, stats: Stats) -> None:
+    settings = stats.settings
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column()
+    table.add_row("index", f"[bold]{escape(shown_path(folder))}[/]")
+    table.add_row("encoder", f"{escape(settings.encoder)}, {settings.dim} dimensions")
+    table.add_row("reduction", escape(settings.spec))
+    kept = "" if settings.importances else "; without the importances of pruned patches"
+    table.add_row("codec", f"{settings.codec}, {settings.row_bytes} bytes a vector{kept}")
+    missing = f", [yellow]{stats.missing_pages:,} missing[/]" if stats.missing_pages else ""
+    table.add_row("documents", f"{stats.documents:,}")
+    table.add_row("pages", f"{stats.pages:,}{missing}")
+    share = f" ({stats.vectors / stats.vectors_unpruned:.1%})" if stats.vectors_unpruned else ""
+    table.add_row("vectors", f"{stats.vectors:,} of {stats.vectors_unpruned:,}{share}")
+    table.add_row("on disk", _on_disk(stats))
+    table.add_row("unpruned", f"{shown_bytes(stats.bytes_unpruned_float16)} in float16")
+    to.print(table)
+    if stats.pages:
+        to.print(_distribution(stats))
+
+
+def _on_disk(stats: Stats) -> str:
+    text = f"{shown_bytes(stats.bytes_on_disk)}, of that vectors "
+    text += shown_bytes(stats.bytes_of_vectors)
+    if stats.bytes_unpruned_float16:
+        saved = 1 - stats.bytes_on_disk / stats.bytes_unpruned_float16
+        text += f": [green]{saved:.1%} saved[/]"
+    if stats.bytes_reclaimable:
+        room = shown_bytes(stats.bytes_reclaimable)
+        text += f"; [yellow]{room} can be given back[/] by docpruner compact"
+    return text
+
+
+def _distribution(stats: Stats) -> Table:
+    """How much was pruned of how many pages."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column(justify="right")
+    table.add_column(style="cyan")
+    most = max(stats.pruned_histogram)
+    there = [step for step, pages in enumerate(stats.pruned_histogram) if pages]
+    for step in range(there[0], there[-1] + 1):
+        pages = stats.pruned_histogram[step]
+        what = f"pruned {step * 10}–{step * 10 + 10}%"
+        table.add_row(what, f"{pages:,}", "█" * -(-pages * BAR // most))
+    return table

@@ -55,7 +55,7 @@ class Bar:
         self._progress = Progress(
             TextColumn("[cyan]{task.fields[pages]:,}[/] pages"),
             BarColumn(),
-            TextColumn("{task.fields[pace]:.1f} pages/s · kept {task.fields[kept]:.0%} · "),
+            TextColumn("{task.fields[pace]:.1f} pages/s · kept {task.fields[kept]:.0%} ·"),
             TextColumn("saved {task.fields[saved]} ·"),
             TimeRemainingColumn(compact=True),
             TextColumn("left"),

@@ -24,6 +24,10 @@ ROOMS = {
     "search": {"encoders", "index", "types", "errors"},
     "pictures": {"types", "errors"},
     "facade": {"pipeline", "search", "index", "encoders", "reduce", "codecs", "types", "errors"},
+    "evaluate": {
+        *("pipeline", "index", "pages", "encoders", "reduce", "maxsim", "codecs", "pictures"),
+        *("explain", "cores", "types", "errors"),
+    },
     "explain": {"pages", "pictures", "index", "types", "errors"},
     "integrations": {"encoders", "reduce", "types", "errors"},
     "doctor": {"maxsim", "errors", "cores"},

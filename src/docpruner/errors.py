@@ -11,6 +11,7 @@ DocPrunerError
 ├── EncoderError         a model that can't be loaded, or a page it can't encode
 ├── IndexStateError      an index that is not there, is of another kind, or has another writer
 ├── DamagedIndexError    an index whose files are damaged
+├── DataError            data to measure on that can't be used
 └── MissingExtraError    an optional dependency is not installed
 
 PruningWarning           a threshold pruned nothing, or everything
@@ -66,6 +67,10 @@ class IndexStateError(DocPrunerError, RuntimeError):
 
 class DamagedIndexError(DocPrunerError, RuntimeError):
     """An index whose files are damaged."""
+
+
+class DataError(DocPrunerError, ValueError):
+    """Data to measure on that can't be used."""
 
 
 class MissingExtraError(DocPrunerError, ImportError):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from docpruner.errors import DamagedIndexError, IndexStateError
+from docpruner.index.records import document_checksum
 from docpruner.index.segments import sync_folder
 from docpruner.index.settings import Settings
 
@@ -31,6 +33,7 @@ CREATE TABLE documents (
     bytes INTEGER NOT NULL,
     pages INTEGER NOT NULL,     -- that the file has; fewer in the table below are missing
     metadata TEXT NOT NULL,
+    checksum INTEGER NOT NULL,  -- of path, sha256, bytes, pages and metadata
     UNIQUE (path, incoming)
 );
 CREATE TABLE pages (
@@ -63,17 +66,29 @@ def create_catalogue(folder: Path, settings: Settings) -> None:
         raise IndexStateError(f"{folder} holds an index already; open it, or choose another folder")
     if folder.exists() and (not folder.is_dir() or any(_foreign(folder))):
         raise IndexStateError(f"{folder} is not an empty folder; choose another for the index")
-    (folder / "segments").mkdir(parents=True, exist_ok=True)
     draft = folder / f"{NAME}.new"
-    draft.unlink(missing_ok=True)
+    try:
+        (folder / "segments").mkdir(parents=True, exist_ok=True)
+        draft.unlink(missing_ok=True)
+        with sqlite_errors(folder):
+            _write_draft(draft, settings)
+        draft.rename(folder / NAME)
+        sync_folder(folder)
+    except OSError as error:
+        raise IndexStateError(
+            f"{folder} can't be written ({error.strerror}); make room, or choose another folder"
+        ) from error
+
+
+def _write_draft(draft: Path, settings: Settings) -> None:
     connection = sqlite3.connect(draft, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.executescript("BEGIN;" + SCHEMA)
-    connection.executemany("INSERT INTO settings VALUES (?, ?)", settings.as_rows())
-    connection.execute("COMMIT")
-    connection.close()  # moves the log into the file
-    draft.rename(folder / NAME)
-    sync_folder(folder)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript("BEGIN;" + SCHEMA)
+        connection.executemany("INSERT INTO settings VALUES (?, ?)", settings.as_rows())
+        connection.execute("COMMIT")
+    finally:
+        connection.close()  # moves the log into the file
 
 
 def _foreign(folder: Path) -> Iterator[Path]:
@@ -94,6 +109,8 @@ def connect_reader(folder: Path) -> sqlite3.Connection:
         except sqlite3.OperationalError:
             # A folder that can't be written to, as on a read-only disk, where SQLite has no place
             # for its shared memory; nobody can change the file then either.
+            if os.access(folder, os.W_OK):
+                raise
             return _connect(path, "immutable=1")
 
 
@@ -121,7 +138,7 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
                 "upgrade docpruner"
             )
         connection.execute("SELECT count(*) FROM settings").fetchone()
-    except (sqlite3.Error, IndexStateError):
+    except BaseException:
         connection.close()
         raise
     return connection
@@ -129,6 +146,27 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
 
 def read_settings(connection: sqlite3.Connection) -> Settings:
     return Settings.from_rows(connection.execute("SELECT key, value FROM settings").fetchall())
+
+
+def has_its_tables(connection: sqlite3.Connection) -> bool:
+    """SQLite's own check can't know what the tables should be."""
+    listed = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
+    with closing(sqlite3.connect(":memory:")) as plain:
+        plain.executescript(SCHEMA)
+        wanted = plain.execute(listed).fetchall()
+    return bool(connection.execute(listed).fetchall() == wanted)
+
+
+def changed_documents(connection: sqlite3.Connection) -> dict[int, str]:
+    """Ids and paths of the documents whose entries are not as they were written."""
+    rows = connection.execute(
+        "SELECT id, path, checksum, sha256, bytes, pages, metadata FROM documents"
+    ).fetchall()
+    return {
+        document: str(path)
+        for document, path, checksum, *told in rows
+        if document_checksum(path, *told) != checksum
+    }
 
 
 @contextmanager
@@ -150,12 +188,25 @@ def sqlite_errors(folder: Path) -> Iterator[None]:
             ) from error
         if "readonly" in text:
             raise IndexStateError(f"{folder} can't be written to: it is read-only") from error
+        if "unable to open" in text:
+            raise IndexStateError(
+                f"{folder / NAME} can't be opened: may it be read, and are too many files open?"
+            ) from error
         raise _damaged(folder, error) from error
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # a message may be damaged too
         raise _damaged(folder, error) from error
 
 
-def _damaged(folder: Path, error: sqlite3.Error) -> DamagedIndexError:
+@contextmanager
+def believed(folder: Path) -> Iterator[None]:
+    """Where what a catalogue says is taken apart: damaged, it may say anything."""
+    try:
+        yield
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        raise _damaged(folder, error) from error
+
+
+def _damaged(folder: Path, error: Exception) -> DamagedIndexError:
     return DamagedIndexError(
         f"{folder / NAME} is damaged ({error}); restore it from a copy, or index the documents "
         "again into another folder"

@@ -10,7 +10,15 @@ import numpy as np
 
 from docpruner.codecs import bytes_per_vector
 from docpruner.errors import DamagedIndexError
-from docpruner.index.catalogue import connect_reader, read_settings, sqlite_errors
+from docpruner.index.catalogue import (
+    believed,
+    changed_documents,
+    connect_reader,
+    has_its_tables,
+    read_settings,
+    sqlite_errors,
+    transaction,
+)
 from docpruner.index.page_map import unpack
 from docpruner.index.records import PAGE_ROWS, PageRow
 from docpruner.index.segments import mapped_rows, rows_there
@@ -18,6 +26,7 @@ from docpruner.index.settings import Settings
 from docpruner.index.writer import Progress
 from docpruner.types import FloatArray
 
+GONE = "its vectors are gone: the segment file is shorter than it was"
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
@@ -54,7 +63,7 @@ class Damage:
 def measure(folder: Path) -> Stats:
     connection = connect_reader(folder)
     try:
-        with sqlite_errors(folder):
+        with sqlite_errors(folder), transaction(connection, "DEFERRED"):
             settings = read_settings(connection)
             run = connection.execute
             pages = run(
@@ -68,7 +77,8 @@ def measure(folder: Path) -> Stats:
             (live,) = run("SELECT coalesce(sum(vectors), 0) FROM pages").fetchone()
     finally:
         connection.close()
-    vectors, special, patches, silent = np.array(pages, np.int64).reshape(-1, 4).T
+    with believed(folder):
+        vectors, special, patches, silent = np.array(pages, np.int64).reshape(-1, 4).T
     kept = vectors - special
     by_page: FloatArray = (1 - kept / np.maximum(patches, 1)).astype(np.float32)
     unpruned = int((patches + special).sum())
@@ -97,8 +107,10 @@ def damages(folder: Path, progress: Progress | None = None) -> Iterator[Damage]:
     """
     connection = connect_reader(folder)
     try:
-        with sqlite_errors(folder):
+        with sqlite_errors(folder), transaction(connection, "DEFERRED"):
             (told,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if not has_its_tables(connection):
+                told = "its tables are not those that were made"
             if told != "ok":
                 raise DamagedIndexError(
                     f"{folder}: the catalogue is damaged ({told.splitlines()[-1]}); restore it "
@@ -106,11 +118,14 @@ def damages(folder: Path, progress: Progress | None = None) -> Iterator[Damage]:
                 )
             width = read_settings(connection).row_bytes
             segments = dict(connection.execute("SELECT id, rows FROM segments").fetchall())
+            changed = set(changed_documents(connection).values())
             (pages,) = connection.execute("SELECT count(*) FROM pages").fetchone()
             cursor = connection.execute(f"{PAGE_ROWS} ORDER BY p.segment, p.start")
             for done, page in enumerate(map(PageRow._make, cursor), 1):
                 reason = _reason(folder, page, segments, width)
-                if reason:
+                if page.path in changed:
+                    reason = "the entry of its document has changed"
+                if reason and _is_current(folder, page):
                     yield Damage(page.id, str(page.path), page.number, reason)
                 if progress is not None:
                     progress(done, pages)
@@ -118,14 +133,29 @@ def damages(folder: Path, progress: Progress | None = None) -> Iterator[Damage]:
         connection.close()
 
 
+def _is_current(folder: Path, page: PageRow) -> bool:
+    """False if a writer has moved or removed the page since it was read, and its rows with it."""
+    connection = connect_reader(folder)
+    try:
+        found = connection.execute(f"{PAGE_ROWS} WHERE p.id = ?", (page.id,)).fetchone()
+        return bool(found == page)
+    finally:
+        connection.close()
+
+
 def _reason(folder: Path, page: PageRow, segments: Mapping[int, int], width: int) -> str:
     """What is wrong with a page, or nothing."""
-    there = rows_there(folder, page.segment, segments.get(page.segment, 0), width)
-    if page.start < 0 or page.start + page.vectors > there:
-        return "its vectors are gone: the segment file is shorter than it was"
     if page.map is None or page.path is None:  # as the outer join gives them
         return "its map or its document is gone from the catalogue"
-    rows = page.rows_in(mapped_rows(folder, page.segment, there, width))
+    if not page.is_sound:
+        return "its entry in the catalogue is damaged"
+    there = rows_there(folder, page.segment, segments.get(page.segment, 0), width)
+    if page.start < 0 or page.start + page.vectors > there:
+        return GONE
+    try:
+        rows = page.rows_in(mapped_rows(folder, page.segment, there, width))
+    except FileNotFoundError:  # a moment after it was looked for
+        return GONE
     if page.checksum_of(rows, page.map) != page.checksum:
         return "its bytes have changed"
     try:

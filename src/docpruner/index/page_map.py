@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from docpruner.types import (
 STEPS = 4095
 HEADER = struct.Struct("<BBIIIIf")  # version, flags, rows, columns, vectors before, after, scale
 VERSION = 1
-IMPORTANCES, OWN_BOXES, OWN_CELLS, MERGED = 1, 2, 4, 8
+IMPORTANCES, OWN_BOXES, OWN_CELLS, MERGED, GLOBAL = 1, 2, 4, 8, 16
 LEVEL = 6  # of zlib; 9 takes three times as long for 1 % less
 
 
@@ -45,6 +45,7 @@ class PageMap:
     importance: FloatArray | None  # (n,), 0 for special tokens
     sources: IntArray
     offsets: IntArray
+    global_vector: FloatArray | None = None  # (dim,), of a page of which all vectors are kept
 
     @property
     def patches(self) -> IntArray:
@@ -70,12 +71,22 @@ class PageMap:
         return tuple((float(a), float(b), float(c), float(d)) for a, b, c, d in found)
 
 
-def rounded_importance(page: PageEmbedding) -> FloatArray:
-    """The importances as they are read back from an index.
+def rounded(page: PageEmbedding) -> PageEmbedding:
+    """The page with what a map keeps of it as it will be read back.
 
-    Pages are reduced by these, so that a stricter threshold on what is stored keeps exactly the
+    Pages are reduced as this, so that a stricter threshold on what is stored keeps exactly the
     patches that encoding the page again would keep.
     """
+    vector = page.global_vector
+    return replace(
+        page,
+        importance=rounded_importance(page),
+        global_vector=None if vector is None else vector.astype(np.float16).astype(np.float32),
+    )
+
+
+def rounded_importance(page: PageEmbedding) -> FloatArray:
+    """The importances as they are read back from an index."""
     scale, shares = _shares(page.importance, page.cells)
     return _importance(scale, shares)
 
@@ -88,6 +99,7 @@ def map_of(page: PageEmbedding, reduction: Reduction, *, importances: bool = Tru
         importance=page.importance if importances else None,
         sources=reduction.sources,
         offsets=reduction.offsets,
+        global_vector=page.global_vector if len(reduction.vectors) == len(page.vectors) else None,
     )
 
 
@@ -114,6 +126,9 @@ def pack(page: PageMap) -> bytes:
         flags |= MERGED
         parts.append(_planes(counts.astype(np.uint32)))
         parts.append(_planes(_steps(page.sources).view(np.uint32)))
+    if page.global_vector is not None:
+        flags |= GLOBAL
+        parts.append(page.global_vector.astype("<f2").tobytes())
     header = HEADER.pack(VERSION, flags, *page.grid, count, stored, scale)
     return header + zlib.compress(b"".join(parts), LEVEL)
 
@@ -144,8 +159,9 @@ def unpack(blob: bytes) -> PageMap:
             counts = np.ones(stored, np.uint32)
             sources = np.flatnonzero(read.bits(count)).astype(np.int32)
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        global_vector = read.rest().astype(np.float32) if flags & GLOBAL else None
         read.end()
-        found = PageMap(grid, cells, boxes, importance, sources, offsets)
+        found = PageMap(grid, cells, boxes, importance, sources, offsets, global_vector)
         if not _fits_together(found):
             raise ValueError("its parts don't fit together")
         return found
@@ -204,6 +220,9 @@ class _Reader:
         taken = np.frombuffer(self._data, np.uint8, size, self._at)
         self._at += size
         return taken
+
+    def rest(self) -> npt.NDArray[np.float16]:
+        return self._take(len(self._data) - self._at).view("<f2")
 
     def end(self) -> None:
         if self._at < len(self._data):

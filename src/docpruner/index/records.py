@@ -61,14 +61,21 @@ class PageRow(NamedTuple):
     checksum: int
     map: bytes
 
+    @property
+    def is_sound(self) -> bool:
+        """False where a damaged catalogue has a value of another kind, or none."""
+        return tuple(map(type, self)) == KINDS
+
     def rows_in(self, segment: Rows) -> Rows:
         """Its rows; fewer than it has if the segment is shorter than it was."""
-        return segment[self.start : self.start + self.vectors]
+        return segment[max(self.start, 0) : max(self.start + self.vectors, 0)]
 
     def checksum_of(self, rows: Rows, page_map: bytes) -> int:
         told = (self.path, self.number, self.width, self.height, self.special, self.patches)
         return _checksum(rows, page_map, told)
 
+
+KINDS = (int, str, int, float, float, str, int, int, int, int, int, int, bytes)
 
 PAGE_ROWS = """SELECT p.id, d.path, p.number, p.width, p.height, p.words_from, p.segment, p.start,
     p.vectors, p.special, p.patches, p.checksum, m.map
@@ -82,6 +89,11 @@ def _checksum(rows: Rows, page_map: bytes, told: tuple[str, int, float, float, i
     text = repr((path, number, float(width), float(height), len(rows), special, patches))
     data = np.ascontiguousarray(rows).data
     return zlib.crc32(text.encode(errors="surrogatepass"), zlib.crc32(page_map, zlib.crc32(data)))
+
+
+def document_checksum(path: str, sha256: bytes, size: int, pages: int, metadata: str) -> int:
+    text = repr((path, sha256, size, pages, metadata))
+    return zlib.crc32(text.encode(errors="surrogatepass"))
 
 
 @dataclass(frozen=True)

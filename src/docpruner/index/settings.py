@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 
 from docpruner.codecs import CodecName, bytes_per_vector
-from docpruner.errors import IndexStateError
+from docpruner.errors import DamagedIndexError, IndexStateError
 
 
 @dataclass(frozen=True)
@@ -32,14 +33,21 @@ class Settings:
         return bytes_per_vector(self.codec, self.dim)
 
     def as_rows(self) -> list[tuple[str, str]]:
-        return [(name, str(value)) for name, value in asdict(self).items()]
+        rows = [(name, str(value)) for name, value in asdict(self).items()]
+        return [*rows, ("checksum", _checksum(rows))]
 
     @classmethod
     def from_rows(cls, rows: list[tuple[str, str]]) -> Settings:
         values = dict(rows)
+        checksum = values.pop("checksum", None)
         missing = {field.name for field in fields(cls)} - set(values)
         if missing:
             raise IndexStateError(f"the index does not say its {', '.join(sorted(missing))}")
+        if checksum != _checksum(list(values.items())):
+            raise DamagedIndexError(
+                "the settings of the index are damaged; restore its catalogue from a copy, or "
+                "index the documents again into another folder"
+            )
         return cls(
             encoder=values["encoder"],
             dim=int(values["dim"]),
@@ -48,3 +56,7 @@ class Settings:
             importances=values["importances"] == "True",
             version=values["version"],
         )
+
+
+def _checksum(rows: list[tuple[str, str]]) -> str:
+    return f"{zlib.crc32(repr(sorted(map(repr, rows))).encode(errors='surrogatepass')):08x}"

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from docpruner.codecs import CodecName, Encoded, Rows
+from docpruner.errors import ScoringError
 from docpruner.index.records import DocumentEntry
 from docpruner.maxsim import score_pages
 from docpruner.types import BoolArray, FloatArray
@@ -83,7 +84,8 @@ class Snapshot:
     ) -> FloatArray:
         """Of every query against every page; minus infinity where `chosen` is false."""
         scores = np.full((len(queries), len(self)), -np.inf, np.float32)
-        for places in self._runs(chosen):
+
+        def score(places: Numbers) -> None:
             first, last = places[0], places[-1]
             rows = rows_of(int(self.segment[first]))
             low, high = self.start[first], self.start[last] + self.vectors[last]
@@ -93,6 +95,13 @@ class Snapshot:
             corpus = Encoded(codec, dim, rows[low:high])
             found = score_pages(queries, corpus, bounds - low)
             scores[:, places] = found[:, np.searchsorted(bounds, self.start[places])]
+
+        for places in self._runs(np.flatnonzero(chosen), WORTH_SKIPPING):
+            try:
+                score(places)
+            except ScoringError:  # perhaps of a damaged page that was taken out and lies between
+                for run in self._runs(places, 0):
+                    score(run)
         return scores
 
     def best(self, scores: FloatArray, k: int) -> list[tuple[int, float]]:
@@ -109,14 +118,10 @@ class Snapshot:
         ranked = sorted(map(int, allowed), key=rank)[:k]
         return [(int(self.ids[place]), float(scores[place])) for place in ranked]
 
-    def _runs(self, chosen: BoolArray) -> Iterator[Numbers]:
-        """Places of chosen pages whose rows lie so close together that one pass over them, and
-        over what lies between, costs less than several."""
-        places = np.flatnonzero(chosen)
+    def _runs(self, places: Numbers, most: int) -> Iterator[Numbers]:
+        """The places, cut where pages lie more than `most` rows apart."""
         if not len(places):
             return
         ends = self.start[places] + self.vectors[places]
-        apart = (np.diff(self.segment[places]) != 0) | (
-            self.start[places][1:] - ends[:-1] > WORTH_SKIPPING
-        )
+        apart = (np.diff(self.segment[places]) != 0) | (self.start[places][1:] - ends[:-1] > most)
         yield from np.split(places, np.flatnonzero(apart) + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,9 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from docpruner.codecs import Encoded, Rows
-from docpruner.errors import DamagedIndexError, DamageWarning, IndexStateError
+from docpruner.errors import DamagedIndexError, DamageWarning, IndexStateError, ScoringError
 from docpruner.index.catalogue import (
+    believed,
     connect_reader,
     create_catalogue,
     read_settings,
@@ -35,9 +36,9 @@ from docpruner.index.records import (
 )
 from docpruner.index.segments import mapped_rows, rows_there
 from docpruner.index.settings import Settings
-from docpruner.index.snapshot import Filter, Snapshot
+from docpruner.index.snapshot import Filter, Numbers, Snapshot
 from docpruner.index.writer import Progress, Writer
-from docpruner.types import FloatArray
+from docpruner.types import BoolArray, FloatArray
 
 T = TypeVar("T")
 
@@ -202,7 +203,12 @@ class PageStore:
 
     def _row(self, where: str, *values: object) -> PageRow | None:
         found = self._connection.execute(f"{PAGE_ROWS} WHERE {where} LIMIT 1", values).fetchone()
-        return None if found is None else PageRow._make(found)
+        if found is None:
+            return None
+        row = PageRow._make(found)
+        if not row.is_sound:
+            raise DamagedIndexError(f"a page of {self.folder} is damaged; {self._remedy}")
+        return row
 
     # ------------------------------------------------------------------ search
 
@@ -216,22 +222,39 @@ class PageStore:
         self, queries: Sequence[FloatArray], k: int, which: Filter
     ) -> list[list[tuple[int, float]]]:
         snapshot = self.snapshot()
-        scores = snapshot.scores(
-            queries,
-            snapshot.chosen(which),
-            lambda segment: self._rows(segment, snapshot.segment_rows[segment]),
-            codec=self._codec,
-            dim=self._dim,
-        )
+        try:
+            scores = snapshot.scores(
+                queries,
+                snapshot.chosen(which),
+                lambda segment: self._rows(segment, snapshot.segment_rows[segment]),
+                codec=self._codec,
+                dim=self._dim,
+            )
+        except ScoringError:
+            self._check_numbers(snapshot)
+            raise
         return [snapshot.best(row, k) for row in scores]
+
+    def _check_numbers(self, snapshot: Snapshot) -> None:
+        """Damaged rows may hold NaN or infinity, with which nothing can be scored."""
+        for page_id in snapshot.ids.tolist():
+            page = self._stored_page("p.id = ?", page_id)
+            if page is not None and not np.isfinite(page.vectors.decode()).all():
+                where = f"{page.document}#{page.number}"
+                raise DamagedIndexError(f"{where} is damaged; {self._remedy}")
 
     def snapshot(self) -> Snapshot:
         """The searchable pages as they are now."""
         with self._lock, sqlite_errors(self.folder):
-            (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+            version = self._version()
             if self._snapshot is None or self._snapshot.version != version:
                 self._snapshot = self._load(version)
             return self._snapshot
+
+    def _version(self) -> int:
+        """Another one whenever something was committed."""
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        return int(version)
 
     def _load(self, version: int) -> Snapshot:
         run = self._connection.execute
@@ -252,9 +275,12 @@ class PageStore:
             if there == segments:
                 break  # else a writer may just have removed what was read: look again
         self._mapped = {s: rows for s, rows in self._mapped.items() if s in segments}
-        entries = [DocumentEntry(i, path, n, json.loads(told)) for i, path, n, told in documents]
-        columns = np.array(pages, np.int64).reshape(-1, 6).T
-        lost = columns[4] + columns[5] > [there[segment] for segment in columns[3].tolist()]
+        with believed(self.folder):
+            entries = [
+                DocumentEntry(i, path, n, dict(json.loads(told))) for i, path, n, told in documents
+            ]
+            columns = np.array(pages, np.int64).reshape(-1, 6).T
+        lost = _lost(columns[3], columns[4], columns[5], there)
         if lost.any():
             warnings.warn(
                 f"{int(lost.sum())} pages of {self.folder} can't be searched, their vectors are "
@@ -281,12 +307,35 @@ class PageStore:
             rows = self._mapped[segment] = mapped_rows(self.folder, segment, needed, self._width)
         return rows
 
+    def at_once(self, work: Callable[[], T]) -> T:
+        """Do `work`; all that it reads here is of one moment, whatever is written meanwhile."""
+        return self._read(lambda: self._at_once(work))
+
+    def _at_once(self, work: Callable[[], T]) -> T:
+        while True:
+            snapshot = self.snapshot()
+            with transaction(self._connection, "DEFERRED"):
+                if self._version() == snapshot.version:
+                    return work()
+
     def _read(self, work: Callable[[], T]) -> T:
         """Do `work`, and again if a writer has removed a segment between its two steps."""
         for _ in range(TRIES):
             with self._lock, sqlite_errors(self.folder):
+                if self._connection.in_transaction:  # part of a larger reading, done again whole
+                    return work()
                 try:
                     return work()
                 except FileNotFoundError as error:
                     self._snapshot, gone = None, error
         raise DamagedIndexError(f"{gone.filename} is gone; {self._remedy}") from gone
+
+
+def _lost(
+    segment: Numbers, start: Numbers, vectors: Numbers, there: Mapping[int, int]
+) -> BoolArray:
+    """The pages, in the order in which they lie, whose rows are not there, or another's."""
+    rows = np.array([there.get(number, 0) for number in segment.tolist()], np.int64)
+    lost: BoolArray = (start < 0) | (vectors < 1) | (start > rows) | (vectors > rows - start)
+    lost[1:] |= (segment[1:] == segment[:-1]) & (start[1:] < start[:-1] + vectors[:-1])
+    return lost

@@ -10,8 +10,21 @@ from pathlib import Path
 
 from docpruner.codecs import Rows
 from docpruner.errors import DamagedIndexError, DocPrunerError, IndexStateError
-from docpruner.index.catalogue import connect_writer, read_settings, sqlite_errors, transaction
-from docpruner.index.records import PAGE_ROWS, DocumentPages, FileRecord, PageRecord, PageRow
+from docpruner.index.catalogue import (
+    changed_documents,
+    connect_writer,
+    read_settings,
+    sqlite_errors,
+    transaction,
+)
+from docpruner.index.records import (
+    PAGE_ROWS,
+    DocumentPages,
+    FileRecord,
+    PageRecord,
+    PageRow,
+    document_checksum,
+)
 from docpruner.index.segments import SegmentWriter, mapped_rows, rows_there, segment_path
 from docpruner.index.settings import Settings
 
@@ -36,8 +49,11 @@ class Writer:
     def close(self) -> None:
         if self._segment is not None:
             self._segment.close()
-        with sqlite_errors(self._folder):
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        try:
+            # Only tidies up: where there is no room for it, the log stays, and the next writer does
+            with sqlite_errors(self._folder), suppress(sqlite3.OperationalError):
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
             self._connection.close()
 
     # ------------------------------------------------------------------ documents
@@ -59,29 +75,40 @@ class Writer:
             )
 
     def delete_pages(self, ids: Iterable[int]) -> None:
-        """Their documents stay; as they then lack pages, the next run encodes those again."""
+        """Their documents stay, unless their own entries are damaged; as they then lack pages, the
+        next run encodes those again."""
         with self._change():
             self._connection.executemany("DELETE FROM pages WHERE id = ?", [(id_,) for id_ in ids])
+            for document in changed_documents(self._connection):
+                self._run("DELETE FROM documents WHERE id = ?", document)
 
     def _document(self, file: FileRecord) -> int:
         """The row that pages of this version belong to."""
-        found = self._run("SELECT id, sha256 FROM documents WHERE path = ?", file.path).fetchall()
-        for document, sha256 in found:
+        path = file.path
+        found = self._run(
+            "SELECT id, sha256, bytes, pages FROM documents WHERE path = ?", path
+        ).fetchall()
+        for document, sha256, size, pages in found:
             if sha256 == file.sha256:
                 self._run("UPDATE documents SET mtime_ns = ? WHERE id = ?", file.mtime_ns, document)
                 if file.metadata is not None:
                     told = json.dumps(dict(file.metadata), ensure_ascii=False)
-                    self._run("UPDATE documents SET metadata = ? WHERE id = ?", told, document)
+                    self._run(
+                        "UPDATE documents SET metadata = ?, checksum = ? WHERE id = ?",
+                        told, document_checksum(path, sha256, size, pages, told), document,
+                    )  # fmt: skip
                 return int(document)
-        self._run("DELETE FROM documents WHERE path = ? AND incoming = 1", file.path)
+        self._run("DELETE FROM documents WHERE path = ? AND incoming = 1", path)
         metadata = json.dumps(dict(file.metadata or {}), ensure_ascii=False)
         if found and file.metadata is None:
             older = "SELECT metadata FROM documents WHERE path = ?"
-            (metadata,) = self._run(older, file.path).fetchone() or (metadata,)
+            (metadata,) = self._run(older, path).fetchone() or (metadata,)
         row = self._run(
-            "INSERT INTO documents (path, incoming, sha256, mtime_ns, bytes, pages, metadata) "
-            "VALUES (?, (SELECT count(*) FROM documents WHERE path = ?), ?, ?, ?, ?, ?)",
-            file.path, file.path, file.sha256, file.mtime_ns, file.bytes, file.pages, metadata,
+            "INSERT INTO documents (path, incoming, sha256, mtime_ns, bytes, pages, metadata, "
+            "checksum) VALUES (?, (SELECT count(*) FROM documents WHERE path = ?), ?, ?, ?, ?, ?, "
+            "?)",
+            path, path, file.sha256, file.mtime_ns, file.bytes, file.pages, metadata,
+            document_checksum(path, file.sha256, file.bytes, file.pages, metadata),
         )  # fmt: skip
         return int(row.lastrowid or 0)
 
@@ -144,6 +171,8 @@ class Writer:
             for done, (page_id,) in enumerate(pages, 1):
                 found = self._run(f"{PAGE_ROWS} WHERE p.id = ?", page_id).fetchone()
                 page = PageRow._make(found)
+                if not page.is_sound:
+                    raise self._damaged(page)
                 self._rewrite_page(page, self._mapped(page.segment, committed), change)
                 if progress is not None:
                     progress(done, len(pages))
@@ -155,9 +184,7 @@ class Writer:
     def _rewrite_page(self, page: PageRow, segment: Rows, change: Change) -> None:
         rows = page.rows_in(segment)
         if len(rows) < page.vectors or page.checksum_of(rows, page.map) != page.checksum:
-            raise DamagedIndexError(
-                f"{page.path}#{page.number} is damaged; run: docpruner verify {self._folder}"
-            )
+            raise self._damaged(page)
         new_rows, new_map = change(page, rows)
         new_segment, start = self._append(new_rows)
         self._run(
@@ -166,6 +193,11 @@ class Writer:
         )  # fmt: skip
         if new_map is not page.map:
             self._run("UPDATE maps SET map = ? WHERE page = ?", new_map, page.id)
+
+    def _damaged(self, page: PageRow) -> DamagedIndexError:
+        return DamagedIndexError(
+            f"{page.path}#{page.number} is damaged; run: docpruner verify {self._folder}"
+        )
 
     def _mapped(self, segment: int, committed: Mapping[int, int]) -> Rows:
         if self._source is None or self._source[0] != segment:

@@ -131,7 +131,8 @@ class _Fractions:
         self.rotation = page.get_rotation()
 
     def __call__(self, box: Box) -> Box | None:
-        """None where the box lies wholly outside the page: such text is never shown."""
+        """None where the box lies wholly outside the page, or is no number in a damaged file: such
+        text is never shown."""
         x0, x1 = ((x - self.left) / self.width for x in (box[0], box[2]))
         y0, y1 = (1 - (y - self.bottom) / self.height for y in (box[3], box[1]))
         if self.rotation == 90:
@@ -140,6 +141,6 @@ class _Fractions:
             x0, y0, x1, y1 = 1 - x1, 1 - y1, 1 - x0, 1 - y0
         elif self.rotation == 270:
             x0, y0, x1, y1 = y0, 1 - x1, y1, 1 - x0
-        if x1 < 0 or y1 < 0 or x0 > 1 or y0 > 1:
+        if not (x1 >= 0 and y1 >= 0 and x0 <= 1 and y0 <= 1):
             return None
         return max(x0, 0.0), max(y0, 0.0), min(x1, 1.0), min(y1, 1.0)

@@ -71,6 +71,7 @@ class _Run:
         self._report = AddReport()
         self._began = time.monotonic()
         self._batch_pages = FIRST_BATCH
+        self._stored: set[str] = set()  # documents of which this run has encoded a page
 
     def over(self, readings: Iterable[Reading]) -> AddReport:
         batch: list[PageRead | DocumentEnd] = []
@@ -113,20 +114,27 @@ class _Run:
         parts = []
         for file, readings in groupby(batch, key=lambda reading: reading.file):
             some = list(readings)
-            ends = [reading for reading in some if isinstance(reading, DocumentEnd)]
             records = [made[id(reading)].record for reading in some if id(reading) in made]
             good = [record for record in records if isinstance(record, PageRecord)]
+            if good:
+                self._stored.add(file.path)
+            ends = [end for end in some if isinstance(end, DocumentEnd) and self._is_in(end)]
             if good or any(end.changed for end in ends):
                 parts.append(DocumentPages(file, good, finished=bool(ends)))
         if parts:
             self._writer.commit(parts)
         self._count(batch, made)
 
+    def _is_in(self, end: DocumentEnd) -> bool:
+        """False if no page of a new version could be encoded; the one before then stays."""
+        return end.fate in ("completed", "unchanged") or end.file.path in self._stored
+
     def _count(self, batch: Sequence[PageRead | DocumentEnd], made: Mapping[int, Made]) -> None:
         report, settings = self._report, self._writer.settings
         for reading in batch:
             if isinstance(reading, DocumentEnd):
-                report.documents[reading.fate] += 1
+                if self._is_in(reading):
+                    report.documents[reading.fate] += 1
                 if reading.fate == "unchanged":
                     report.share += reading.file.bytes / self._size
                 continue

@@ -106,6 +106,8 @@ class _Stricter:
 
     def _further(self, page: PageEmbedding, before: Reduction) -> Reduction:
         rest = Reducer(self._new.stages[len(self._old.stages) :])
+        if not rest.stages:  # another process has done it just now
+            return before
         return compose(before, rest(reduced_page(page, before)))
 
     def _afresh(self, page: PageEmbedding, before: Reduction) -> Reduction:
@@ -135,6 +137,7 @@ def _rebuilt(row: PageRow, stored: Encoded, page_map: PageMap) -> tuple[PageEmbe
         page_map.grid,
         page_map.cells,
         page_map.boxes,
+        page_map.global_vector,
     )
     reduction = Reduction(
         name, kept, page_map.sources, page_map.offsets, page_map.special, row.patches

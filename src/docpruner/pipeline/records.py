@@ -15,7 +15,7 @@ from docpruner.errors import (
     PageError,
     PruningWarning,
 )
-from docpruner.index.page_map import map_of, pack, rounded_importance
+from docpruner.index.page_map import map_of, pack, rounded
 from docpruner.index.records import PageRecord
 from docpruner.index.settings import Settings
 from docpruner.index.store import PageStore
@@ -76,7 +76,7 @@ class RecordMaker:
     def _reduced(self, page: Page, embedding: PageEmbedding | PageError) -> Made:
         if isinstance(embedding, PageError):
             return Made(embedding)
-        embedding = replace(embedding, importance=rounded_importance(embedding))
+        embedding = rounded(embedding)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", PruningWarning)
             reduction = self._reduce(embedding)

@@ -1,0 +1,189 @@
+"""What is stored beside the vectors of a page comes back, to the stated precision."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docpruner.errors import DamagedIndexError
+from docpruner.index.page_map import (
+    HEADER,
+    IMPORTANCES,
+    MERGED,
+    OWN_BOXES,
+    OWN_CELLS,
+    map_of,
+    pack,
+    rounded_importance,
+    unpack,
+)
+from docpruner.reduce import reducer
+from docpruner.reduce.keep import keep_patches, merge_patches
+from docpruner.types import SPECIAL, PageEmbedding, Reduction
+
+share = st.floats(0, 1, width=32)
+weight = st.just(0.0) | st.floats(2.0**-60, 2.0**20, width=32)
+
+
+@st.composite
+def pages(draw) -> PageEmbedding:
+    """Grids in order, or cells of any order with special tokens among them; own boxes or none."""
+    grid = draw(st.tuples(st.integers(1, 5), st.integers(1, 5)))
+    size = grid[0] * grid[1]
+    cells = draw(
+        st.none()
+        | st.lists(st.integers(SPECIAL, size - 1), min_size=1, max_size=30).filter(
+            lambda drawn: max(drawn) > SPECIAL
+        )
+    )
+    count = size if cells is None else len(cells)
+    importance = draw(st.lists(weight, min_size=count, max_size=count))
+    boxes = None
+    if draw(st.booleans()):
+        corners = draw(st.lists(st.tuples(*[share] * 4), min_size=count, max_size=count))
+        boxes = [(min(a, b), min(c, d), max(a, b), max(c, d)) for a, b, c, d in corners]
+    return PageEmbedding("made", np.ones((count, 1)), importance, grid, cells, boxes)
+
+
+@st.composite
+def reduced_pages(draw) -> tuple[PageEmbedding, Reduction]:
+    page = draw(pages())
+    patches = len(page.patches)
+    if draw(st.booleans()):
+        kept = draw(st.lists(st.booleans(), min_size=patches, max_size=patches))
+        return page, keep_patches(page, np.array([True, *kept[1:]]))
+    labels = draw(st.lists(st.integers(0, patches), min_size=patches, max_size=patches))
+    return page, merge_patches(page, np.array(labels, np.int32))
+
+
+def grid_page(rows: int, columns: int, seed: int = 0) -> PageEmbedding:
+    importance = np.random.default_rng(seed).lognormal(size=rows * columns)
+    return PageEmbedding("made", np.ones((rows * columns, 1)), importance, (rows, columns))
+
+
+def packed(page: PageEmbedding, spec: str = "docpruner:k=-0.25") -> bytes:
+    return pack(map_of(page, reducer(spec)(page)))
+
+
+def with_header(blob: bytes, **changed: int) -> bytes:
+    names = ("version", "flags", "rows", "columns", "vectors", "stored", "scale")
+    values = dict(zip(names, HEADER.unpack_from(blob), strict=True)) | changed
+    return HEADER.pack(*values.values()) + blob[HEADER.size :]
+
+
+@given(reduced_pages(), st.booleans())
+def test_a_map_comes_back(reduced, importances):
+    page, reduction = reduced
+    after = unpack(pack(map_of(page, reduction, importances=importances)))
+    assert after.grid == page.grid
+    assert np.array_equal(after.cells, page.cells)
+    assert np.abs(after.boxes - page.boxes).max() <= 0.5 / 4095 + 1e-6
+    assert np.array_equal(after.sources, reduction.sources)
+    assert np.array_equal(after.offsets, reduction.offsets)
+    assert np.array_equal(after.special, reduction.special)
+    assert np.array_equal(after.patches, page.patches)
+    if importances:
+        assert np.array_equal(after.importance, rounded_importance(page))
+    else:
+        assert after.importance is None
+
+
+@given(reduced_pages())
+def test_packing_again_rounds_no_further(reduced):
+    once = unpack(pack(map_of(*reduced)))
+    twice = unpack(pack(once))
+    assert np.array_equal(twice.boxes, once.boxes)
+    assert np.array_equal(twice.importance, once.importance)
+
+
+@given(pages())
+def test_importances_are_rounded_once_and_by_little(page):
+    once = rounded_importance(page)
+    assert np.array_equal(rounded_importance(replace(page, importance=once)), once)
+    wanted = np.where(page.cells == SPECIAL, 0, page.importance)
+    assert (np.abs(once - wanted) <= wanted * 2.0**-10 + wanted.max() * 2.0**-24).all()
+
+
+def test_boxes_of_the_grid_cost_nothing_and_are_exact():
+    page = grid_page(7, 9)
+    own = replace(page, boxes=np.minimum(page.boxes + 1e-3, 1))
+    assert len(packed(own)) > len(packed(page))
+    assert np.array_equal(unpack(packed(page)).boxes, page.boxes)
+
+
+def test_a_merged_vector_has_the_boxes_of_all_its_patches():
+    page = PageEmbedding("made", np.ones((3, 1)), np.ones(3), (1, 2), [1, SPECIAL, 0])
+    merged = map_of(page, merge_patches(page, np.zeros(2, np.int32)))
+    assert unpack(pack(merged)).boxes_of(0) == ((0.5, 0.0, 1.0, 1.0), (0.0, 0.0, 0.5, 1.0))
+    assert unpack(pack(merged)).boxes_of(1) == ()
+
+
+def test_kept_tells_which_patches_a_stored_vector_came_from():
+    page = PageEmbedding("made", np.ones((4, 1)), [1, 9, 2, 8], (2, 2))
+    after = unpack(packed(page, "docpruner:k=0"))  # of 1, 9, 2, 8 those above the mean, 5
+    assert after.kept.tolist() == [False, True, False, True]
+
+
+def test_a_page_of_1024_patches_takes_less_than_3_kilobytes():
+    assert len(packed(grid_page(32, 32))) < 3000
+
+
+def test_without_importances_it_takes_less_than_200_bytes():
+    page = grid_page(32, 32)
+    reduction = reducer("docpruner:k=-0.25")(page)
+    assert len(pack(map_of(page, reduction, importances=False))) < 200
+
+
+@given(st.binary(max_size=60))
+def test_garbage_is_a_damaged_index(garbage):
+    with pytest.raises(DamagedIndexError, match="the map of a page is damaged"):
+        unpack(garbage)
+
+
+def test_a_map_that_is_cut_off_anywhere_is_a_damaged_index():
+    blob = packed(grid_page(4, 4))
+    for length in range(len(blob)):
+        with pytest.raises(DamagedIndexError, match="the map of a page is damaged"):
+            unpack(blob[:length])
+
+
+@pytest.mark.parametrize("importances", [True, False])
+@pytest.mark.parametrize("spec", ["docpruner:k=-0.25", "sem-cluster:factor=2"])
+@pytest.mark.parametrize("cells", [None, np.arange(16)[::-1]], ids=["grid", "own cells"])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"version": 2},
+        {"rows": 1},
+        {"columns": 0},
+        {"vectors": 3},
+        {"vectors": 1 << 31},
+        {"stored": 1},
+        {"stored": 1 << 31},
+    ],
+    ids=str,
+)
+def test_a_header_that_does_not_fit_its_body_is_a_damaged_index(changed, cells, spec, importances):
+    page = replace(grid_page(4, 4), cells=cells)
+    blob = pack(map_of(page, reducer(spec)(page), importances=importances))
+    with pytest.raises(DamagedIndexError, match="the map of a page is damaged"):
+        unpack(with_header(blob, **changed))
+
+
+def test_bytes_too_many_are_a_damaged_index():
+    blob = packed(grid_page(4, 4))
+    longer = zlib.compress(zlib.decompress(blob[HEADER.size :]) + b"more")
+    with pytest.raises(DamagedIndexError, match=r"bytes, fewer were expected"):
+        unpack(blob[: HEADER.size] + longer)
+
+
+@pytest.mark.parametrize("flag", [IMPORTANCES, OWN_BOXES, OWN_CELLS, MERGED])
+def test_a_flag_too_many_or_too_few_is_a_damaged_index(flag):
+    blob = packed(grid_page(4, 4))
+    with pytest.raises(DamagedIndexError, match="the map of a page is damaged"):
+        unpack(with_header(blob, flags=blob[1] ^ flag))

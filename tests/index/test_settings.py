@@ -1,0 +1,31 @@
+"""An index knows how its vectors were made."""
+
+from __future__ import annotations
+
+import pytest
+
+from docpruner.codecs import CODEC_NAMES
+from docpruner.errors import CodecError, IndexStateError
+from docpruner.index.settings import Settings
+
+
+@pytest.mark.parametrize("importances", [True, False])
+@pytest.mark.parametrize("codec", CODEC_NAMES)
+def test_settings_come_back_from_their_rows(codec, importances):
+    settings = Settings.new("vidore/colpali@1a2b", 128, "docpruner:k=0.5", codec, importances)
+    assert Settings.from_rows(settings.as_rows()) == settings
+
+
+def test_row_bytes_are_the_codecs():
+    assert Settings.new("made", 128, "none", "int8").row_bytes == 130
+
+
+def test_an_unknown_codec_is_refused():
+    with pytest.raises(CodecError, match="no codec 'int4'; there are: float32"):
+        Settings.new("made", 128, "none", "int4")
+
+
+def test_settings_that_are_gone_are_named():
+    rows = [row for row in Settings.new("made", 4, "none").as_rows() if row[0] not in ("dim",)]
+    with pytest.raises(IndexStateError, match="the index does not say its dim"):
+        Settings.from_rows(rows)

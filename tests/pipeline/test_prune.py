@@ -1,0 +1,250 @@
+"""Pruning what is stored gives what indexing with the stricter spec would have given."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from docpruner.codecs import Encoded, encode
+from docpruner.errors import SpecError
+from docpruner.index.health import measure
+from docpruner.index.page_map import unpack
+from docpruner.index.settings import Settings
+from docpruner.index.store import PageStore
+from docpruner.pipeline.add import add_files
+from docpruner.pipeline.prune import Pruned, prune
+from pipeline.made import SAMPLE_PDFS, WordEncoder, builtin, text_pdf
+
+SHIPPED = "docpruner:k=-0.25"
+MERGED = "docpruner:k=-0.25+sem-cluster:factor=2"
+Contents = dict[tuple[str, int], tuple[bytes, bytes]]
+
+
+def indexed(folder: Path, spec: str, codec: str = "int8", files=SAMPLE_PDFS) -> Path:
+    """The sample PDFs, indexed by the built-in encoder."""
+    encoder = builtin()
+    settings = Settings.new(encoder.name, encoder.dim, spec, codec)
+    with PageStore.create(folder, settings) as store:
+        report = add_files(store, encoder, files)
+    assert report.documents["added"] == len(files)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory) -> Path:
+    return indexed(tmp_path_factory.mktemp("index") / "shipped", SHIPPED)
+
+
+@pytest.fixture
+def store(shipped, tmp_path):
+    shutil.copytree(shipped, tmp_path / "copy")
+    with PageStore(tmp_path / "copy") as opened:
+        yield opened
+
+
+@pytest.fixture
+def small(tmp_path):
+    """One page of five words, all stored."""
+    path = text_pdf(tmp_path / "a.pdf", "a bb ccc dddd eeeee")
+    settings = Settings.new("words", 16, "none", "float32")
+    with PageStore.create(tmp_path / "small", settings) as made:
+        add_files(made, WordEncoder(), [path])
+        yield made
+
+
+def contents(store: PageStore) -> Contents:
+    """Of every page its rows and its map, to the byte."""
+    return {(row.path, row.number): (rows.tobytes(), row.map) for row, rows in store.rows()}
+
+
+def kept(store: PageStore) -> list[list[int]]:
+    """Of every page the patches that are left."""
+    return [unpack(row.map).sources.tolist() for row, _ in store.rows()]
+
+
+# ---------------------------------------------------------------------- as if indexed with it
+
+
+@pytest.mark.parametrize("spec", ["docpruner:k=0.5", f"{SHIPPED}+attention-ratio:ratio=0.5"])
+def test_a_stricter_spec_gives_the_bytes_that_indexing_with_it_gives(store, tmp_path, spec):
+    before = measure(store.folder)
+    done = prune(store, spec)
+    with PageStore(indexed(tmp_path / "afresh", spec)) as afresh:
+        assert contents(store) == contents(afresh)
+        assert store.settings == afresh.settings
+        wanted, got = measure(afresh.folder), measure(store.folder)
+    assert done == Pruned(before.vectors, got.vectors)
+    assert got.vectors == wanted.vectors < before.vectors
+    assert got.pruned_by_page == wanted.pruned_by_page
+    assert got.bytes_reclaimable == 0
+
+
+def test_merging_unrounded_vectors_gives_the_bytes_that_indexing_with_it_gives(tmp_path):
+    article = [path for path in SAMPLE_PDFS if "article" in path.name]
+    indexed(tmp_path / "pruned", SHIPPED, "float32", article)
+    indexed(tmp_path / "afresh", MERGED, "float32", article)
+    with PageStore(tmp_path / "pruned") as store, PageStore(tmp_path / "afresh") as afresh:
+        prune(store, MERGED)
+        assert contents(store) == contents(afresh)
+
+
+def test_merging_takes_the_means_of_what_was_stored(store):
+    before = {row.id: (row, Encoded("int8", 128, np.array(rows))) for row, rows in store.rows()}
+    prune(store, MERGED)
+    for after, rows in store.rows():
+        row, old = before[after.id]
+        sources = unpack(row.map).sources.tolist()
+        place = {source: number for number, source in enumerate(sources)}
+        merged = unpack(after.map)
+        assert len(rows) == max(1, len(old) // 2)
+        assert sorted(merged.sources.tolist()) == sources
+        groups = np.split([place[source] for source in merged.sources], merged.offsets[1:-1])
+        means = np.stack([old.decode()[group].mean(axis=0) for group in groups])
+        wanted = encode(means, "int8").decode()
+        assert np.abs(Encoded("int8", 128, rows).decode() - wanted).max() < 2e-3  # a rounding
+
+
+def test_importances_count_as_they_are_stored(tmp_path):
+    """Two that differ by less than float16 can tell are alike, and of those the first stays."""
+
+    class Close(WordEncoder):
+        def encode_pages(self, pages):
+            (page,) = super().encode_pages(pages)
+            return [replace(page, importance=[0.1, 0.5, 0.50001, 1.0])]
+
+    path = text_pdf(tmp_path / "a.pdf", "one two three four")
+    half = "attention-ratio:ratio=0.5"
+    for spec in ("none", half):
+        with PageStore.create(tmp_path / spec, Settings.new("words", 16, spec)) as store:
+            add_files(store, Close(), [path])
+            prune(store, half)
+            assert kept(store) == [[1, 3]]
+
+
+def test_steps_lead_where_one_stride_leads(shipped, store, tmp_path):
+    shutil.copytree(shipped, tmp_path / "other")
+    with PageStore(tmp_path / "other") as other:
+        for spec in ("docpruner:k=0", "docpruner:k=0.25", "docpruner:k=1"):
+            prune(store, spec)
+        prune(other, "docpruner:k=1")
+        assert contents(store) == contents(other)
+
+
+def test_what_is_added_afterwards_is_reduced_by_the_new_spec(small, tmp_path):
+    prune(small, "attention-ratio:ratio=0.6")
+    assert kept(small) == [[3, 4]]
+    add_files(small, WordEncoder(), [text_pdf(tmp_path / "b.pdf", "x yy zzz")])
+    assert kept(small) == [[3, 4], [1, 2]]
+
+
+def test_an_unpruned_index_can_be_merged(small):
+    prune(small, "sem-cluster:factor=5")
+    assert [sorted(sources) for sources in kept(small)] == [[0, 1, 2, 3, 4]]
+    assert measure(small.folder).vectors == 1
+
+
+def test_versions_on_their_way_in_are_reduced_too(small, tmp_path):
+    """Else their document would end up with pages of two specs."""
+    path = text_pdf(tmp_path / "a.pdf", "v ww xxx", "unreadable", "y zz")
+
+    class Stopped(WordEncoder):
+        def encode_pages(self, pages):
+            if any(page.number == 3 for page in pages):
+                raise ZeroDivisionError("stopped")
+            return super().encode_pages(pages)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("docpruner.pipeline.add.FIRST_BATCH", 1)
+        patch.setattr("docpruner.pipeline.add.MOST_PAGES", 1)
+        with pytest.raises(ZeroDivisionError, match="stopped"):
+            add_files(small, Stopped(), [path])
+    assert kept(small) == [[0, 1, 2, 3, 4]]
+    prune(small, "attention-ratio:ratio=0.7")
+    add_files(small, WordEncoder(), [path])
+    assert kept(small) == [[2], [1]]
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+def test_patches_that_are_gone_cannot_come_back(store):
+    before = contents(store)
+    told = r"docpruner:k=-0\.5 would keep \d+ patches of .*\.pdf#\d+ that docpruner:k=-0\.25 has"
+    with pytest.raises(SpecError, match=told):
+        prune(store, "docpruner:k=-0.5")
+    assert contents(store) == before
+    assert store.settings.spec == SHIPPED
+
+
+def test_without_importances_nothing_can_be_pruned_further(tmp_path):
+    settings = Settings.new("words", 16, "none", importances=False)
+    with PageStore.create(tmp_path, settings) as store:
+        told = "made without the importances of its patches; index the documents again with docpr"
+        with pytest.raises(SpecError, match=told):
+            prune(store, "docpruner:k=0")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("sem-cluster:factor=2", "docpruner:k=0"),
+        ("sem-cluster:factor=2", "sem-cluster:factor=4"),
+        ("docpruner:k=0", "sem-cluster:factor=4"),
+        ("docpruner:k=0", "pool-1d:factor=4+docpruner:k=0"),
+    ],
+)
+def test_what_depends_on_vectors_that_are_gone_is_refused(tmp_path, old, new):
+    with PageStore.create(tmp_path, Settings.new("words", 16, old)) as store:
+        told = f"reduced by {old}; {new} can't be had from that. Add stages to it ({old}+…)"
+        with pytest.raises(SpecError, match=re.escape(told)):
+            prune(store, new)
+
+
+def test_a_spec_that_does_not_exist_is_refused(small):
+    with pytest.raises(SpecError, match="no strategy 'docprune'"):
+        prune(small, "docprune:k=1")
+
+
+# ---------------------------------------------------------------------- how it goes
+
+
+def test_a_dry_run_says_what_would_be_left_and_changes_nothing(store):
+    before = contents(store)
+    told = prune(store, "docpruner:k=0.5", dry_run=True)
+    assert contents(store) == before
+    assert store.settings.spec == SHIPPED
+    assert prune(store, "docpruner:k=0.5") == told
+
+
+def test_a_dry_run_refuses_what_the_run_would(store):
+    with pytest.raises(SpecError, match="would keep"):
+        prune(store, "none", dry_run=True)
+
+
+def test_the_spec_that_an_index_has_changes_nothing(small):
+    before = sorted((small.folder / "segments").iterdir())
+    assert prune(small, "none") == Pruned(5, 5)
+    assert sorted((small.folder / "segments").iterdir()) == before
+
+
+@pytest.mark.parametrize("spec", ["attention-ratio:ratio=0.6", "sem-cluster:factor=2"])
+def test_two_that_prune_alike_at_once_prune_once(small, spec):
+    class Overtaken(PageStore):
+        def writer(self, wait=10.0):
+            prune(small, spec)
+            return super().writer(wait)
+
+    with Overtaken(small.folder) as late:
+        assert prune(late, spec) == Pruned(2, 2)
+        assert contents(late) == contents(small)
+
+
+def test_progress_counts_pages(store):
+    told = []
+    prune(store, "docpruner:k=1", progress=lambda done, of: told.append((done, of)))
+    assert told == [(done, 29) for done in range(1, 30)]

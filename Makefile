@@ -1,5 +1,6 @@
 # make demo    see it work
 # make test    everything that has to hold: lint, types, tests
+# make faults  kills, damaged files and full disks, many more of them than `make test` tries
 # Each does its own set-up in .venv; the second time that costs nothing.
 
 PYTHON ?= python3
@@ -10,7 +11,7 @@ SAMPLES := $(VENV)/.samples
 INSTALLED := $(VENV)/.installed
 KERNEL := setup.py $(wildcard src/docpruner/native/*)
 
-.PHONY: demo test lint types unit sanitize avx512 clean
+.PHONY: demo test lint types unit faults sanitize avx512 clean
 
 demo: $(SAMPLES)
 	$(BIN)/python examples/make_samples.py demo/documents
@@ -27,6 +28,10 @@ types: $(INSTALLED)
 
 unit: $(INSTALLED)
 	$(BIN)/pytest
+
+# 200 kills, 2000 flipped bits of catalogues, 4500 damaged files; what was tried is told at the end.
+faults: $(INSTALLED)
+	DOCPRUNER_KILLS=200 DOCPRUNER_FUZZ=3000 $(BIN)/pytest tests/faults tests/pages/test_reader.py tests/pages/test_fuzz.py
 
 # The package alone, as a user has it; no torch.
 $(PACKAGE): pyproject.toml $(KERNEL)

@@ -32,7 +32,7 @@ ROOMS = {
     "integrations": {"encoders", "reduce", "types", "errors"},
     "doctor": {"maxsim", "errors", "cores"},
     "cli": {
-        *("facade", "explain", "pipeline", "index", "encoders", "reduce"),
+        *("facade", "explain", "evaluate", "pipeline", "index", "encoders", "reduce"),
         *("codecs", "doctor", "types", "errors"),
     },
     "__init__": {"facade", "reduce", "types"},

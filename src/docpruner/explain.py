@@ -10,7 +10,7 @@ import numpy as np
 
 from docpruner.errors import PageError
 from docpruner.index.records import StoredPage
-from docpruner.types import Box, Hit, Match, Word
+from docpruner.types import BoolArray, Box, FloatArray, Hit, Match, Word
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -62,16 +62,26 @@ def hit_picture(hit: Hit, *, word: int | None = None) -> Image:
 def kept_page_picture(page: StoredPage) -> Image:
     """The page with what an index keeps of it clear and the rest faint, tinted by importance."""
     from docpruner.pages.document import draw_page
+
+    rows = page.map.patches
+    return kept_patches_picture(
+        draw_page(Path(page.document), page.number, PIXELS),
+        page.map.boxes[rows],
+        None if page.map.importance is None else page.map.importance[rows],
+        page.map.kept[rows],
+    )
+
+
+def kept_patches_picture(
+    image: Image, boxes: FloatArray, importance: FloatArray | None, kept: BoolArray
+) -> Image:
+    """The same from the patches themselves, with their figures below."""
     from docpruner.pictures.kept import kept_picture
 
-    image = draw_page(Path(page.document), page.number, PIXELS)
-    rows = page.map.patches
-    kept = page.map.kept[rows]
-    importance = None if page.map.importance is None else page.map.importance[rows]
-    legend = [("patches", f"{len(rows):,}"), ("kept", f"{kept.sum():,} ({kept.mean():.0%})")]
+    legend = [("patches", f"{len(kept):,}"), ("kept", f"{kept.sum():,} ({kept.mean():.0%})")]
     if importance is not None:
         legend += [("μ", f"{importance.mean():.3g}"), ("σ", f"{importance.std():.3g}")]
-    return kept_picture(image, page.map.boxes[rows], importance, kept, legend=legend)
+    return kept_picture(image, boxes, importance, kept, legend=legend)
 
 
 def _page_words(hit: Hit) -> tuple[Word, ...]:

@@ -19,6 +19,7 @@ from docpruner.index.page_map import (
     OWN_CELLS,
     map_of,
     pack,
+    rounded,
     rounded_importance,
     unpack,
 )
@@ -187,3 +188,11 @@ def test_a_flag_too_many_or_too_few_is_a_damaged_index(flag):
     blob = packed(grid_page(4, 4))
     with pytest.raises(DamagedIndexError, match="the map of a page is damaged"):
         unpack(with_header(blob, flags=blob[1] ^ flag))
+
+
+def test_the_vector_of_the_global_token_is_kept_while_every_vector_is():
+    page = replace(grid_page(3, 3), global_vector=np.array([0.1234567]))
+    whole = unpack(packed(page, "none"))
+    assert whole.global_vector == np.float16(0.1234567) == rounded(page).global_vector
+    assert unpack(packed(page, "docpruner:k=0")).global_vector is None
+    assert unpack(packed(grid_page(3, 3), "none")).global_vector is None

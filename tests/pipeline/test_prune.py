@@ -84,6 +84,15 @@ def test_a_stricter_spec_gives_the_bytes_that_indexing_with_it_gives(store, tmp_
     assert got.bytes_reclaimable == 0
 
 
+def test_the_global_vector_is_there_for_a_strategy_that_looks_at_it(tmp_path):
+    spec = "attention-similarity:k=0,alpha=0.5"
+    files = SAMPLE_PDFS[:1]
+    with PageStore(indexed(tmp_path / "whole", "none", "float32", files)) as whole:
+        prune(whole, spec)
+        with PageStore(indexed(tmp_path / "afresh", spec, "float32", files)) as afresh:
+            assert contents(whole) == contents(afresh)
+
+
 def test_merging_unrounded_vectors_gives_the_bytes_that_indexing_with_it_gives(tmp_path):
     article = [path for path in SAMPLE_PDFS if "article" in path.name]
     indexed(tmp_path / "pruned", SHIPPED, "float32", article)

@@ -20,12 +20,12 @@ BUSY_SECONDS = 30.0
 SCHEMA = f"""
 PRAGMA user_version = {FORMAT};
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE segments (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice: readers may still map an old file
+CREATE TABLE segments (  -- no id is used twice: somebody may still hold what had it before
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     rows INTEGER NOT NULL
 );
 CREATE TABLE documents (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     path TEXT NOT NULL,
     incoming INTEGER NOT NULL,  -- 1: will replace the other of this path when all pages are in
     sha256 BLOB NOT NULL,
@@ -37,7 +37,7 @@ CREATE TABLE documents (
     UNIQUE (path, incoming)
 );
 CREATE TABLE pages (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
     number INTEGER NOT NULL,
     width REAL NOT NULL,

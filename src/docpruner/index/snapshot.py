@@ -89,12 +89,12 @@ class Snapshot:
             first, last = places[0], places[-1]
             rows = rows_of(int(self.segment[first]))
             low, high = self.start[first], self.start[last] + self.vectors[last]
-            bounds = np.unique(
-                np.concatenate([self.start[places], self.start[places] + self.vectors[places]])
-            )
+            starts = self.start[places]
+            edges = np.stack([starts, starts + self.vectors[places]], axis=1).reshape(-1)
+            new = np.diff(edges, prepend=-1) != 0  # where a page ends the next one often begins
             corpus = Encoded(codec, dim, rows[low:high])
-            found = score_pages(queries, corpus, bounds - low)
-            scores[:, places] = found[:, np.searchsorted(bounds, self.start[places])]
+            found = score_pages(queries, corpus, edges[new] - low)
+            scores[:, places] = found[:, np.cumsum(new)[::2] - 1]
 
         for places in self._runs(np.flatnonzero(chosen), WORTH_SKIPPING):
             try:

@@ -312,11 +312,12 @@ class PageStore:
         return self._read(lambda: self._at_once(work))
 
     def _at_once(self, work: Callable[[], T]) -> T:
-        while True:
+        for _ in range(TRIES):
             snapshot = self.snapshot()
             with transaction(self._connection, "DEFERRED"):
                 if self._version() == snapshot.version:
                     return work()
+        return work()  # on a read-only disk every look may count as a new version
 
     def _read(self, work: Callable[[], T]) -> T:
         """Do `work`, and again if a writer has removed a segment between its two steps."""

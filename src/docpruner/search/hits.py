@@ -27,17 +27,27 @@ def search_many(
     if not queries:
         return []
     vectors = encoder.encode_queries(queries)
-    best = store.best_pages(vectors, k, which)
+    words = [encoder.query_words(text) for text in queries]
+    return store.at_once(lambda: _hits(store, words, vectors, k, which))
+
+
+def _hits(
+    store: PageStore,
+    words: Sequence[Sequence[str]],
+    queries: Sequence[FloatArray],
+    k: int,
+    which: Filter | None,
+) -> list[list[Hit]]:
+    best = store.best_pages(queries, k, which)
     metadata = {entry.path: entry.metadata for entry in store.snapshot().documents.values()}
     found = []
-    for text, query, pages in zip(queries, vectors, best, strict=True):
-        words = encoder.query_words(text)
+    for texts, query, pages in zip(words, queries, best, strict=True):
         hits = []
         for page_id, score in pages:
             page = store.page(page_id)
-            if page is not None:  # else it was removed just now
+            if page is not None:  # it is there, unless the catalogue is damaged
                 told = metadata.get(page.document, {})
-                matched = matches(words, query, page)
+                matched = matches(texts, query, page)
                 hits.append(Hit(page.document, page.number, score, matched, told))
         found.append(hits)
     return found
@@ -45,7 +55,8 @@ def search_many(
 
 def matches(words: Sequence[str], query: FloatArray, page: StoredPage) -> tuple[Match, ...]:
     """For each vector of the query the stored vector that matches it best, and its boxes."""
-    similarities = query @ page.vectors.decode().T  # (words, stored vectors)
+    # (words, stored vectors); by BLAS, its idle threads would slow the next search down
+    similarities = np.einsum("wd,vd->wv", query, page.vectors.decode())
     best = np.argmax(similarities, axis=1)
     return tuple(
         Match(word, float(row[vector]), page.map.boxes_of(int(vector)))

@@ -1,0 +1,399 @@
+"""Pages read in a child process: the same pages, and no harm from what goes wrong."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from fpdf import FPDF
+from PIL import Image
+
+from docpruner.errors import PageError
+from docpruner.pages.document import open_document, pages_of
+from docpruner.pages.reader import PATIENCE, PageReader
+from docpruner.types import Page
+from pages.made import LINE, crafted_pdf, write_pdf
+
+SAMPLES = Path(__file__).parents[2] / "src" / "docpruner" / "samples"
+proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
+
+
+def everything(page: Page) -> tuple:
+    render = page.render()
+    words = page.words, page.words_from
+    return page.name, page.number, page.size, words, page.content, render.size, render.tobytes()
+
+
+def read(path: Path, **options) -> list[Page | PageError]:
+    with PageReader(**{"pixels": None, "seconds": 20.0} | options) as reader:
+        return list(reader.pages(range(1, reader.open(path) + 1)))
+
+
+def numbers(pages: list[Page | PageError]) -> list[int | None]:
+    return [page.number if isinstance(page, Page) else None for page in pages]
+
+
+def reason(path: Path, **options) -> str:
+    with pytest.raises(PageError, match=path.name) as caught:
+        read(path, **options)
+    return caught.value.reason
+
+
+def bomb(path: Path, loops: int) -> Path:
+    """Three pages; drawing the second paints a form that paints a form … ten times each."""
+    forms = [
+        b"<</Type/XObject/Subtype/Form/BBox[0 0 99 99]/Resources<</XObject<</F %d 0 R>>>>"
+        b"/Length 60>>stream\n%s\nendstream" % (number + 1, b"/F Do ".ljust(6) * 10)
+        for number in range(6, 6 + loops)
+    ]
+    last = b"<</Type/XObject/Subtype/Form/BBox[0 0 9 9]/Length 12>>stream\n0 0 9 9 re f\nendstream"
+    content = crafted_pdf(
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R 4 0 R 3 0 R]/Count 3>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 5 0 R"
+        b"/Resources<</XObject<</F 6 0 R>>>>>>",
+        b"<</Length 6>>stream\n/F Do \nendstream",
+        *forms,
+        last,
+    )
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("name", ["annual-report.pdf", "landlord-letter-scan.tiff"])
+@pytest.mark.parametrize("pixels", [None, 30_000])
+def test_pages_are_those_read_without_a_child(name, pixels):
+    there = read(SAMPLES / name, pixels=pixels)
+    here = list(pages_of(SAMPLES / name, pixels=pixels))
+    assert len(here) > 1 or name.endswith("tiff")
+    assert [everything(page) for page in there] == [everything(page) for page in here]
+
+
+def test_recognised_words_are_those_recognised_without_a_child(report):
+    with open_document(report) as document:
+        here = document.page(2, pixels=None, ocr=True)
+    _, there = read(report, ocr=True)
+    assert [word.text for word in there.words] == LINE.split()
+    assert (there.words, there.words_from) == (here.words, "ocr")
+
+
+def test_pages_come_in_the_order_they_are_asked_for(tmp_path):
+    path = write_pdf(tmp_path / "a.pdf", 9)
+    with PageReader(pixels=None) as reader:
+        assert reader.open(path) == 9
+        found = list(reader.pages([9, 2, 2, 7]))
+    assert numbers(found) == [9, 2, 2, 7]
+    assert [page.words[-1].text for page in found] == ["9", "2", "2", "7"]
+
+
+def test_a_number_beyond_the_last_is_an_entry(tmp_path):
+    with PageReader(pixels=None) as reader:
+        reader.open(write_pdf(tmp_path / "a.pdf", 2))
+        found = list(reader.pages([1, 3, 2]))
+    assert numbers(found) == [1, None, 2]
+    assert str(found[1]) == f"{tmp_path}/a.pdf#3: has only 2 pages; ask for one of them"
+
+
+def test_one_reader_reads_file_after_file(tmp_path):
+    first, second = write_pdf(tmp_path / "a.pdf", 2), write_pdf(tmp_path / "b.pdf", 3)
+    (tmp_path / "bad.pdf").write_bytes(b"bad")
+    with PageReader(pixels=None) as reader:
+        assert reader.open(first) == 2
+        with pytest.raises(PageError, match=r"bad\.pdf: is not a PDF"):
+            reader.open(tmp_path / "bad.pdf")
+        assert reader.open(second) == 3
+        assert [page.name for page in reader.pages([1, 2, 3])] == ["b.pdf#1", "b.pdf#2", "b.pdf#3"]
+
+
+def test_a_file_may_be_left_midway(tmp_path):
+    first, second = write_pdf(tmp_path / "a.pdf", 9), write_pdf(tmp_path / "b.pdf", 2)
+    with PageReader(pixels=None) as reader:
+        reader.open(first)
+        left = reader.pages(range(1, 10))
+        assert next(left).name == "a.pdf#1"
+        reader.open(second)
+        assert [page.name for page in reader.pages([1, 2])] == ["b.pdf#1", "b.pdf#2"]
+        with pytest.raises(ValueError, match=r"a\.pdf: its reader has turned to something else"):
+            next(left)
+
+
+def test_pages_need_an_open_file(tmp_path):
+    with PageReader(pixels=None) as reader:
+        with pytest.raises(ValueError, match="no file is open"):
+            reader.pages([1])
+        with pytest.raises(PageError, match="does not exist"):
+            reader.open(tmp_path / "a.pdf")
+        with pytest.raises(ValueError, match="no file is open"):
+            reader.pages([1])
+
+
+@proc
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_crash_costs_one_page(tmp_path, number):
+    path = write_pdf(tmp_path / "a.pdf", 30)
+    before = children_of(os.getpid())
+    with PageReader(pixels=200_000) as reader:
+        pages = reader.pages(range(1, reader.open(path) + 1))
+        found = [next(pages) for _ in range(3)]
+        (child,) = children_of(os.getpid()) - before
+        os.kill(child, number)
+        found += pages
+    (lost,) = (page for page in found if isinstance(page, PageError))
+    assert f"crashed the reader (signal {number:d})" in str(lost)
+    assert lost.page is not None
+    assert numbers(found) == [n if n != lost.page else None for n in range(1, 31)]
+
+
+@proc
+def test_a_child_that_dies_between_files_costs_nothing(tmp_path):
+    path = write_pdf(tmp_path / "a.pdf", 2)
+    before = children_of(os.getpid())
+    with PageReader(pixels=None) as reader:
+        assert reader.open(path) == 2
+        (child,) = children_of(os.getpid()) - before
+        os.kill(child, signal.SIGKILL)
+        assert waited_for(lambda: state_of(child) == "Z" and len(tasks_of(child)) == 1)
+        assert reader.open(path) == 2
+        assert numbers(list(reader.pages([1, 2]))) == [1, 2]
+
+
+def test_a_page_that_takes_too_long_costs_one_page(tmp_path):
+    began = time.monotonic()
+    first, slow, third = read(bomb(tmp_path / "a.pdf", 12), pixels=10_000, seconds=3)
+    assert (first.number, third.number) == (1, 3)
+    assert str(slow) == (
+        f"{tmp_path}/a.pdf#2: took longer than 3 s to read; make it simpler, or allow more time"
+    )
+    assert time.monotonic() - began < 60
+
+
+def test_a_file_of_slow_pages_is_given_up(tmp_path):
+    with PageReader(pixels=10_000, seconds=1) as reader:
+        reader.open(bomb(tmp_path / "a.pdf", 12))
+        found = list(reader.pages([2] * (PATIENCE + 3)))
+    reasons = [page.reason for page in found if isinstance(page, PageError)]
+    assert reasons[:PATIENCE] == ["took longer than 1 s to read"] * PATIENCE
+    assert reasons[PATIENCE:] == ["was not tried, as the 5 pages before it took too long"] * 3
+
+
+def test_a_file_that_needs_too_much_memory_costs_one_page(tmp_path):
+    """14,000 × 14,000 pixels in RGB are 588 MB; the child has 400 MB in all."""
+    large = tmp_path / "large.png"
+    Image.new("RGB", (14_000, 14_000)).save(large, compress_level=1)
+    small = write_pdf(tmp_path / "small.pdf", 1)
+    with PageReader(pixels=10_000, memory=400 << 20) as reader:
+        assert reader.open(large) == 1
+        (problem,) = reader.pages([1])
+        assert str(problem) == f"{large}#1: needs more memory than it may take; scale it down"
+        assert reader.open(small) == 1
+        assert numbers(list(reader.pages([1]))) == [1]
+
+
+def test_a_page_of_words_is_drawn_when_it_is_asked_to(report):
+    first, _ = read(report)
+    width, height = first.render().size
+    assert width == 2 * height
+
+
+def test_drawing_a_page_whose_file_is_gone_is_an_error(report):
+    first, _ = read(report)
+    report.unlink()
+    with pytest.raises(PageError, match=r"report\.pdf: does not exist"):
+        first.render()
+
+
+def test_a_pdf_with_a_password_is_an_error(tmp_path):
+    document = FPDF()
+    document.add_page()
+    document.set_encryption(owner_password="a", user_password="b")
+    document.output(str(tmp_path / "a.pdf"))
+    assert reason(tmp_path / "a.pdf") == "needs a password"
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.5])
+def test_a_pdf_cut_off_is_an_error(tmp_path, share):
+    whole = write_pdf(tmp_path / "whole.pdf", 3).read_bytes()
+    (tmp_path / "a.pdf").write_bytes(whole[: int(share * len(whole))])
+    assert reason(tmp_path / "a.pdf") in ("is damaged or cut off", "has no pages")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "is empty"),
+        (b"Dear all,", "is not a PDF: it starts with 'Dear all,'"),
+        (bytes(range(256)) * 40, r"is not a PDF: it starts with '\x00\x01\x02"),
+        (b"%PDF-1.7\n" + bytes(range(256)) * 40, "is damaged or cut off"),
+        (
+            crafted_pdf(b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[]/Count 0>>"),
+            "has no pages",
+        ),
+    ],
+    ids=["empty", "text", "garbage", "garbage inside", "no pages"],
+)
+def test_what_is_no_pdf_is_an_error(tmp_path, content, told):
+    (tmp_path / "a.pdf").write_bytes(content)
+    assert reason(tmp_path / "a.pdf").startswith(told)
+
+
+def test_what_is_no_file_is_an_error(tmp_path):
+    (tmp_path / "folder.pdf").mkdir()
+    os.mkfifo(tmp_path / "pipe.pdf")
+    (tmp_path / "link.pdf").symlink_to("nowhere.pdf")
+    assert reason(tmp_path / "folder.pdf") == "is a folder"
+    assert reason(tmp_path / "pipe.pdf") == "is a named pipe"
+    assert reason(tmp_path / "link.pdf") == "is a link to nothing"
+    assert reason(tmp_path / "gone.pdf") == "does not exist"
+
+
+@proc
+def test_a_file_that_may_not_be_read_is_an_error(report):
+    """Also when root runs the tests: the child is started without root's right to read all."""
+    program = (
+        "import ctypes, os, sys; from pathlib import Path\n"
+        "from docpruner.pages.reader import PageReader\n"
+        "if os.geteuid() == 0:\n"
+        "    drop = 24  # PR_CAPBSET_DROP; CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH\n"
+        "    for right in (1, 2): assert ctypes.CDLL(None).prctl(drop, right, 0, 0, 0) == 0\n"
+        "with PageReader(pixels=None) as reader:\n"
+        "    try: reader.open(Path(sys.argv[1]))\n"
+        "    except ValueError as error: print(error)\n"
+    )
+    report.chmod(0)
+    printed = subprocess.run(
+        [sys.executable, "-c", program, str(report)], check=True, capture_output=True, text=True
+    ).stdout
+    assert "report.pdf: may not be read; give yourself the permission" in printed
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "two\nlines.pdf",
+        "café — 報告.pdf",
+        " spaces \t.pdf",
+        "-.pdf",
+        "100%25 #2?.pdf",
+        "'\"\\.PDF",
+        "🙂.pdf",
+        "x" * 250 + ".pdf",
+    ],
+)
+def test_a_file_of_any_name_is_read(tmp_path, name):
+    path = write_pdf(tmp_path / name, 1)
+    (page,) = read(path)
+    assert page.name == f"{name}#1"
+
+
+def test_a_name_that_is_not_utf8_is_an_error(tmp_path, report):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.pdf"))
+    path.write_bytes(report.read_bytes())
+    with pytest.raises(PageError, match=r"caf\\xe9\.pdf: its name is not valid UTF-8; rename it"):
+        read(path)
+
+
+def test_a_relative_path_is_found_after_a_change_of_folder(tmp_path, monkeypatch):
+    write_pdf(tmp_path / "a.pdf", 1)
+    (tmp_path / "below").mkdir()
+    with PageReader(pixels=None) as reader:
+        monkeypatch.chdir(tmp_path)
+        assert reader.open(Path("a.pdf")) == 1
+        monkeypatch.chdir(tmp_path / "below")
+        (page,) = reader.pages([1])
+        assert page.render().size > (0, 0)
+
+
+def test_modules_that_lie_where_it_is_started_are_not_the_childs(tmp_path, monkeypatch):
+    path = write_pdf(tmp_path / "a.pdf", 1)
+    for name in ("json.py", "queue.py", "PIL.py"):
+        (tmp_path / name).write_text("raise SystemExit(7)")
+    monkeypatch.chdir(tmp_path)
+    assert numbers(read(path)) == [1]
+
+
+@proc
+def test_nothing_is_left_after_close(report):
+    before = children_of(os.getpid())
+    reader = PageReader(pixels=None)
+    reader.open(report)
+    (child,) = children_of(os.getpid()) - before
+    reader.close()
+    assert state_of(child) == ""  # waited for, so no zombie either
+    reader.close()
+
+
+@proc
+def test_nothing_is_left_of_a_reader_that_was_forgotten(report):
+    before = children_of(os.getpid())
+    reader = PageReader(pixels=None)
+    next(reader.pages(range(1, reader.open(report) + 1)))
+    (child,) = children_of(os.getpid()) - before
+    del reader
+    gc.collect()
+    assert waited_for(lambda: state_of(child) == "")
+
+
+PARENT = """
+import sys, time
+from pathlib import Path
+from docpruner.pages.reader import PageReader
+reader = PageReader(pixels=10_000)
+pages = reader.pages(range(1, reader.open(Path(sys.argv[1])) + 1))
+if sys.argv[2] == "busy":
+    next(pages)
+    print("reading", flush=True)
+    next(pages)
+print("idle", flush=True)
+time.sleep(60)
+"""
+
+
+@proc
+@pytest.mark.parametrize("what", ["idle", "busy"])
+def test_no_child_outlives_a_parent_that_was_killed(tmp_path, what):
+    path = bomb(tmp_path / "a.pdf", 12)  # busy for much longer than the test
+    program = [sys.executable, "-c", PARENT, str(path), what]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout.readline() == ("reading\n" if what == "busy" else "idle\n")
+        time.sleep(0.3)
+        (child,) = children_of(parent.pid)
+        assert state_of(child) in ("R", "S")
+        parent.kill()
+    assert waited_for(lambda: state_of(child) in ("", "Z"))
+
+
+def children_of(pid: int) -> set[int]:
+    children: set[int] = set()
+    for task in tasks_of(pid):
+        with suppress(OSError):  # a thread that has ended just now
+            children.update(map(int, (task / "children").read_text().split()))
+    return children
+
+
+def tasks_of(pid: int) -> list[Path]:
+    return list(Path(f"/proc/{pid}/task").iterdir())
+
+
+def state_of(pid: int) -> str:
+    """R for running, S for sleeping, Z for a zombie, nothing when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def waited_for(fact, seconds: float = 10.0) -> bool:
+    end = time.monotonic() + seconds
+    while not fact():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import threading
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,15 +14,15 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from docpruner.codecs import Encoded, Rows
-from docpruner.errors import DamagedIndexError, DamageWarning, IndexStateError, ScoringError
+from docpruner.errors import DamagedIndexError, IndexStateError, ScoringError
 from docpruner.index.catalogue import (
-    believed,
     connect_reader,
     create_catalogue,
     read_settings,
     sqlite_errors,
     transaction,
 )
+from docpruner.index.listing import list_pages
 from docpruner.index.page_map import unpack
 from docpruner.index.records import (
     PAGE_ROWS,
@@ -34,11 +32,11 @@ from docpruner.index.records import (
     PageRow,
     StoredPage,
 )
-from docpruner.index.segments import mapped_rows, rows_there
+from docpruner.index.segments import mapped_rows
 from docpruner.index.settings import Settings
-from docpruner.index.snapshot import Filter, Numbers, Snapshot
+from docpruner.index.snapshot import Filter, Snapshot
 from docpruner.index.writer import Progress, Writer
-from docpruner.types import BoolArray, FloatArray
+from docpruner.types import FloatArray
 
 T = TypeVar("T")
 
@@ -248,52 +246,15 @@ class PageStore:
         with self._lock, sqlite_errors(self.folder):
             version = self._version()
             if self._snapshot is None or self._snapshot.version != version:
-                self._snapshot = self._load(version)
+                self._snapshot = list_pages(self._connection, self.folder, self._width, version)
+                segments = self._snapshot.segment_rows
+                self._mapped = {s: rows for s, rows in self._mapped.items() if s in segments}
             return self._snapshot
 
     def _version(self) -> int:
         """Another one whenever something was committed."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         return int(version)
-
-    def _load(self, version: int) -> Snapshot:
-        run = self._connection.execute
-        for _ in range(TRIES):
-            with transaction(self._connection, "DEFERRED"):
-                segments = dict(run("SELECT id, rows FROM segments").fetchall())
-                documents = run(
-                    "SELECT id, path, pages, metadata FROM documents WHERE NOT incoming"
-                ).fetchall()
-                pages = run(
-                    "SELECT p.id, p.document, p.number, p.segment, p.start, p.vectors FROM pages p "
-                    "JOIN documents d ON d.id = p.document WHERE NOT d.incoming "
-                    "ORDER BY p.segment, p.start"
-                ).fetchall()
-            there = {
-                s: rows_there(self.folder, s, rows, self._width) for s, rows in segments.items()
-            }
-            if there == segments:
-                break  # else a writer may just have removed what was read: look again
-        self._mapped = {s: rows for s, rows in self._mapped.items() if s in segments}
-        with believed(self.folder):
-            entries = [
-                DocumentEntry(i, path, n, dict(json.loads(told))) for i, path, n, told in documents
-            ]
-            columns = np.array(pages, np.int64).reshape(-1, 6).T
-        lost = _lost(columns[3], columns[4], columns[5], there)
-        if lost.any():
-            warnings.warn(
-                f"{int(lost.sum())} pages of {self.folder} can't be searched, their vectors are "
-                f"gone; {self._remedy}",
-                DamageWarning,
-                stacklevel=4,
-            )
-        return Snapshot(
-            version,
-            {entry.id: entry for entry in entries},
-            there,
-            *(np.ascontiguousarray(column[~lost]) for column in columns),
-        )
 
     # ------------------------------------------------------------------ reading
 
@@ -330,13 +291,3 @@ class PageStore:
                 except FileNotFoundError as error:
                     self._snapshot, gone = None, error
         raise DamagedIndexError(f"{gone.filename} is gone; {self._remedy}") from gone
-
-
-def _lost(
-    segment: Numbers, start: Numbers, vectors: Numbers, there: Mapping[int, int]
-) -> BoolArray:
-    """The pages, in the order in which they lie, whose rows are not there, or another's."""
-    rows = np.array([there.get(number, 0) for number in segment.tolist()], np.int64)
-    lost: BoolArray = (start < 0) | (vectors < 1) | (start > rows) | (vectors > rows - start)
-    lost[1:] |= (segment[1:] == segment[:-1]) & (start[1:] < start[:-1] + vectors[:-1])
-    return lost

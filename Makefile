@@ -47,7 +47,7 @@ $(SAMPLES): $(PACKAGE)
 # What the tests need besides: the tools, and every model family. torch comes first, see constraints.txt.
 $(INSTALLED): $(PACKAGE) constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,ocr,st]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,ocr,st,eval,mteb]"
 	touch $@
 
 # The kernel's tests against a copy of the package whose kernel is built in another way.

@@ -29,7 +29,7 @@ ROOMS = {
         *("explain", "cores", "types", "errors"),
     },
     "explain": {"pages", "pictures", "index", "types", "errors"},
-    "integrations": {"encoders", "reduce", "types", "errors"},
+    "integrations": {"encoders", "reduce", "codecs", "maxsim", "types", "errors"},
     "doctor": {"maxsim", "errors", "cores"},
     "cli": {
         *("facade", "explain", "evaluate", "pipeline", "index", "encoders", "reduce"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -25,7 +26,7 @@ from docpruner.cli.arguments import (
 )
 from docpruner.codecs import CODEC_NAMES
 from docpruner.encoders.registry import EncoderName, load_encoder
-from docpruner.errors import IndexStateError
+from docpruner.errors import DocPrunerError, IndexStateError
 from docpruner.reduce import reducer
 
 if TYPE_CHECKING:
@@ -59,6 +60,12 @@ def run(
     codec: Annotated[
         Codec | None, typer.Option(help="How vectors are stored. [default: int8]")
     ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Encoder, spec and codec from a file of `docpruner calibrate`."
+        ),
+    ] = None,
     no_importances: Annotated[
         bool,
         typer.Option("--no-importances", help="Forget the importances of pruned patches."),
@@ -86,11 +93,12 @@ def run(
     Example: `docpruner index reports.idx ~/Documents/reports`
     """
     told = read_metadata(metadata)
+    chosen = _config(config) if config is not None else {}
     opened = _opened(
         index,
-        encoder=encoder,
-        spec=spec,
-        codec=None if codec is None else str(codec.value),
+        encoder=encoder or chosen.get("encoder"),
+        spec=spec or chosen.get("spec"),
+        codec=chosen.get("codec") if codec is None else str(codec.value),
         importances=False if no_importances else None,
         device=device,
         trust_remote_code=trust_remote_code,
@@ -104,6 +112,19 @@ def run(
         sys.exit(INTERRUPTED)
     shown.done(report, opened.folder)
     raise typer.Exit(EXIT_STATUS[report.outcome])
+
+
+def _config(path: Path) -> dict[str, str]:
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DocPrunerError(f"{path} can't be read ({error.strerror})") from None
+    except ValueError as error:  # TOML's and UTF-8's
+        raise DocPrunerError(f"{path} is no TOML file: {error}") from None
+    unknown = set(values) - {"encoder", "spec", "codec"}
+    if unknown or not all(isinstance(value, str) for value in values.values()):
+        raise DocPrunerError(f"{path} must hold encoder, spec and codec, each as text, no more")
+    return values
 
 
 def _opened(

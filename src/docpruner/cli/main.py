@@ -11,7 +11,18 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from docpruner.cli import demo, doctor, index, search, stats, strategies, upkeep
+from docpruner.cli import (
+    calibrate,
+    demo,
+    doctor,
+    evaluate,
+    index,
+    reproduce,
+    search,
+    stats,
+    strategies,
+    upkeep,
+)
 from docpruner.errors import DocPrunerError
 
 app = typer.Typer(
@@ -29,6 +40,9 @@ app.command("delete")(upkeep.delete)
 app.command("compact")(upkeep.compact)
 app.command("verify")(upkeep.verify)
 app.command("prune")(upkeep.prune)
+app.command("evaluate")(evaluate.run)
+app.command("calibrate")(calibrate.run)
+app.command("reproduce")(reproduce.run)
 app.command("strategies")(strategies.show)
 app.command("doctor")(doctor.show)
 app.command("demo")(demo.run)

@@ -29,6 +29,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ from tokenizers import Tokenizer
 
 from docpruner.cores import usable_cores
 from docpruner.encoders.builtin_rarity import Rarity, bare
-from docpruner.encoders.builtin_windows import Window, Windows, stack
+from docpruner.encoders.builtin_windows import Windows, stack
 from docpruner.errors import EncoderError, NoWordsWarning
 from docpruner.types import FloatArray, IntArray, Page, PageEmbedding, Prompt, Word
 
@@ -107,7 +108,7 @@ class BuiltinEncoder:
     def encode_pages(self, pages: Sequence[Page | Image]) -> list[PageEmbedding]:
         """A page without words, or a bare picture, gives one vector that matches nothing in
         particular, for the page as a whole, and a warning."""
-        named = [_named(page, number) for number, page in enumerate(pages)]
+        named = _named(pages)
         silent = [page.name for page in named if not page.words]
         if silent:
             warnings.warn(
@@ -120,6 +121,10 @@ class BuiltinEncoder:
             )
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(self._page, named))
+
+    def encode_plain(self, pages: Sequence[Page | Image]) -> list[FloatArray]:
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(self._vectors, _named(pages)))
 
     def encode_queries(self, texts: Sequence[str]) -> list[FloatArray]:
         """For each text the vectors of its words, each as long as the word counts."""
@@ -134,7 +139,7 @@ class BuiltinEncoder:
         return found
 
     def _page(self, page: Page) -> PageEmbedding:
-        words = page.words or (Word("[UNK]", WHOLE_PAGE),)
+        words = _words_of(page)
         texts = [word.text for word in words]
         vectors, attention, _ = self._words(texts)
         vectors *= length_factor(len(words))
@@ -152,6 +157,12 @@ class BuiltinEncoder:
             global_vector=attended / max(float(np.linalg.norm(attended)), 1e-6),
         )
 
+    def _vectors(self, page: Page) -> FloatArray:
+        words = _words_of(page)
+        (vectors,) = self._run([word.text for word in words], ["vectors"])
+        vectors *= length_factor(len(words))
+        return vectors
+
     def _worth(self, texts: Sequence[str]) -> FloatArray:
         """How much each word is worth keeping, whatever stands around it."""
         times: Counter[str] = Counter()
@@ -164,30 +175,38 @@ class BuiltinEncoder:
 
     def _words(self, words: Sequence[str]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Vectors, importances and factors in a query of the words of one text."""
-        vectors = np.empty((len(words), DIM), np.float32)
-        importance = np.empty(len(words), np.float32)
-        weights = np.empty(len(words), np.float32)
+        vectors, importance, weights = self._run(words, ("vectors", "importance", "weights"))
+        return vectors, importance, weights
+
+    def _run(self, words: Sequence[str], outputs: Sequence[str]) -> list[FloatArray]:
+        """These outputs of the model, of each word."""
+        shapes = [(len(words), DIM) if name == "vectors" else (len(words),) for name in outputs]
+        found: list[FloatArray] = [np.empty(shape, np.float32) for shape in shapes]
         windows = self._windows.cut(words)
         for start in range(0, len(windows), WINDOWS_AT_ONCE):
             some = windows[start : start + WINDOWS_AT_ONCE]
-            found = self._run(some)
-            for row, window in enumerate(some):
-                first, last = window.words
-                size = last - first
-                vectors[first:last] = found[0][row, :size]
-                importance[first:last] = found[1][row, :size]
-                weights[first:last] = found[2][row, :size]
-        return vectors, importance, weights
-
-    def _run(self, windows: Sequence[Window]) -> list[FloatArray]:
-        batch = stack(windows)
-        inputs = {"ids": batch.ids, "mask": batch.mask, "pool": batch.pool}
-        outputs: list[FloatArray] = self._session.run(["vectors", "importance", "weights"], inputs)
-        return outputs
+            batch = stack(some)
+            inputs = {"ids": batch.ids, "mask": batch.mask, "pool": batch.pool}
+            for array, output in zip(found, self._session.run(outputs, inputs), strict=True):
+                for row, window in enumerate(some):
+                    first, last = window.words
+                    array[first:last] = output[row, : last - first]
+        return found
 
 
-def _named(page: Page | Image, number: int) -> Page:
-    return page if isinstance(page, Page) else Page(f"image {number}", lambda: page)
+def _named(pages: Sequence[Page | Image]) -> list[Page]:
+    return [
+        page if isinstance(page, Page) else Page(f"image {number}", partial(_itself, page))
+        for number, page in enumerate(pages)
+    ]
+
+
+def _itself(image: Image) -> Image:
+    return image
+
+
+def _words_of(page: Page) -> Sequence[Word]:
+    return page.words or (Word("[UNK]", WHOLE_PAGE),)
 
 
 def length_factor(words: int) -> float:

@@ -111,6 +111,9 @@ class ColVisionEncoder:
         numbered = [(page, page_name(page, number)) for number, page in enumerate(pages)]
         return in_batches(numbered, self.batch_size, self._encode_batch)
 
+    def encode_plain(self, pages: Sequence[Page | Image]) -> list[FloatArray]:
+        return in_batches(list(pages), self.batch_size, self._encode_plain_batch)
+
     def encode_queries(self, texts: Sequence[str]) -> list[FloatArray]:
         return in_batches(list(texts), self.batch_size, self._encode_query_batch)
 
@@ -135,11 +138,14 @@ class ColVisionEncoder:
         )
 
     @torch.inference_mode()
+    def _encode_plain_batch(self, pages: Sequence[Page | Image]) -> list[FloatArray]:
+        batch = self._prepare_pages([page_image(page) for page in pages]).to(self.model.device)
+        return _real_vectors(batch, self._run(batch, self.family.page_options))
+
+    @torch.inference_mode()
     def _encode_query_batch(self, texts: Sequence[str]) -> list[FloatArray]:
         batch = self._prepare_queries(list(texts)).to(self.model.device)
-        vectors = self._run(batch, {}).float().cpu().numpy()
-        real = batch["attention_mask"].bool().cpu().numpy()
-        return [vectors[row][real[row]] for row in range(len(texts))]
+        return _real_vectors(batch, self._run(batch, {}))
 
     def _tap(self, batch: Any) -> AbstractContextManager[ImportanceTap]:
         if self.importance == "centrality":
@@ -232,6 +238,13 @@ def _require_projection(base: str, family: Family, revision: str | None) -> None
             f"{base} has no weights for {family.projection}: it is not a {family.model} retriever "
             "but a model one could be trained from"
         )
+
+
+def _real_vectors(batch: Any, embeddings: Tensor) -> list[FloatArray]:
+    """Of each row those that are no padding."""
+    vectors = embeddings.float().cpu().numpy()
+    real = batch["attention_mask"].bool().cpu().numpy()
+    return [vectors[row][real[row]] for row in range(len(vectors))]
 
 
 def _filled(where: Any, values: Any, blank: float) -> Any:

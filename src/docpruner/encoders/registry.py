@@ -43,6 +43,10 @@ class Encoder(Protocol):
 
     def encode_pages(self, pages: Sequence[Page | Image]) -> list[PageEmbedding]: ...
 
+    def encode_plain(self, pages: Sequence[Page | Image]) -> list[FloatArray]:
+        """The vectors of pages alone, as without pruning: to measure what importance costs."""
+        ...
+
     def encode_queries(self, texts: Sequence[str]) -> list[FloatArray]:
         """For each text its token vectors, (tokens, dim)."""
         ...

@@ -49,12 +49,11 @@ def add_files(
         found = FilesReader(store, reader, ocr=ocr, metadata=metadata).read(files)
         with closing(ahead(found, size=MOST_PAGES // 2)) as readings:  # type: ignore[type-var]
             maker = RecordMaker(store, encoder, writer.settings)
-            return _Run(writer, maker, size, reads_words=encoder.pixels is None, watch=watch).over(
-                readings
-            )
+            run = AddRun(writer, maker, size, reads_words=encoder.pixels is None, watch=watch)
+            return run.over(readings)
 
 
-class _Run:
+class AddRun:
     """Encodes a batch while the one before it is being written."""
 
     def __init__(

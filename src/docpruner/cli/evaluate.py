@@ -1,0 +1,127 @@
+"""`docpruner evaluate`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from docpruner.cli.adding import Bar
+from docpruner.cli.arguments import DeviceOption, TrustOption
+from docpruner.cli.output import JsonOption, console, counting, print_json, shown_path
+from docpruner.encoders.registry import EncoderName, load_encoder
+
+if TYPE_CHECKING:
+    from docpruner.evaluate.data import DataSet
+    from docpruner.evaluate.encoded import EncodedData
+    from docpruner.evaluate.run import Measured
+    from docpruner.evaluate.study import Study
+
+EncoderOption = Annotated[
+    str, typer.Option("--encoder", help="builtin, a Hugging Face repository or a folder.")
+]
+CacheOption = Annotated[
+    Path | None,
+    typer.Option("--cache", help="Where encoded pages are kept. [default: the user's cache]"),
+]
+OcrOption = Annotated[
+    bool, typer.Option("--ocr", help="Recognise the words of pages without any (extra ocr).")
+]
+LatencyOption = Annotated[
+    int,
+    typer.Option(
+        metavar="PAGES", min=0, help="Also time encoding on so many pages: plain, pruned, by OCR."
+    ),
+]
+DataArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A folder with pdfs/, queries.jsonl and qrels.jsonl; or a benchmark: vidore-v1, "
+        "vidore-v2, vidore-v3, jinavdr, or one data set of them.",
+        show_default=False,
+    ),
+]
+
+
+def run(
+    data: DataArgument,
+    encoder: EncoderOption = "builtin",
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="paper (its strategies and grids), all (every combination), front (prune, merge "
+            "and codec together), or settings such as docpruner:k=0,docpruner:k=0@int8."
+        ),
+    ] = "paper",
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for tables, figures and the report.")
+    ] = Path("evaluation"),
+    cache: CacheOption = None,
+    ocr: OcrOption = False,
+    latency: LatencyOption = 0,
+    device: DeviceOption = None,
+    trust_remote_code: TrustOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Measure what every strategy costs and saves, on a benchmark or on your own pages.
+
+    Pages are encoded once and kept; after that a sweep takes minutes. Writes results.json,
+    results.csv, figures and report.html.
+
+    Example: `docpruner evaluate my-data --methods paper --output evaluation`
+    """
+    from docpruner.evaluate.console import latency_table, results_table
+    from docpruner.evaluate.study import write_all
+
+    study = make_study(encoder, methods, cache, ocr, device, trust_remote_code, latency)
+    sets = load_data(data)
+    for one in sets:
+        encoded, measured = measure(study, one, quiet=json)
+        folder = output if len(sets) == 1 else output / one.name.replace("/", "_")
+        report = write_all(encoded, measured.results, folder)
+        if json:
+            print_json({"report": str(report), "results": str(folder / "results.json")})
+        else:
+            console().print(results_table(measured.results))
+            if measured.results.latency is not None:
+                console().print()
+                console().print(latency_table(measured.results.latency))
+            console().print(f"Report: {escape(shown_path(str(report)))}")
+
+
+def load_data(name: str) -> list[DataSet]:
+    from docpruner.evaluate.data import load_folder
+    from docpruner.evaluate.hub import load_benchmark
+
+    folder = Path(name)
+    return [load_folder(folder)] if (folder / "queries.jsonl").exists() else load_benchmark(name)
+
+
+def make_study(
+    encoder: str,
+    methods: str,
+    cache: Path | None,
+    ocr: bool,
+    device: str | None,
+    trust_remote_code: bool,
+    latency: int = 0,
+) -> Study:
+    from docpruner.evaluate.study import Study
+
+    load = partial(load_encoder, encoder, device=device, trust_remote_code=trust_remote_code)
+    takes_prompt = not EncoderName.read(encoder).checkpoint.startswith("builtin")
+    filtering = partial(load, prompt="noise-filtering") if takes_prompt else None
+    return Study(load(), methods, cache, ocr, filtering=filtering, latency=latency)
+
+
+def measure(study: Study, data: DataSet, *, quiet: bool) -> tuple[EncodedData, Measured]:
+    """With a bar for the pages to encode, and another for the sweep over them."""
+    bar = Bar(quiet=quiet)
+    with bar:
+        study.encode(data, bar.watch)
+    with counting("measuring", quiet=quiet) as progress:
+        return study.measure(data, progress=progress)

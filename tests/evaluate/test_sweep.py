@@ -1,0 +1,126 @@
+"""One pass over the pages gives what encoding, pruning and searching each setting would."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+from docpruner import Index
+from docpruner.evaluate.data import load_folder
+from docpruner.evaluate.encoded import encode_data
+from docpruner.evaluate.run import evaluate, thresholds
+from docpruner.evaluate.settings import read_setting
+from docpruner.evaluate.sweep import sweep
+from evaluate.made_data import builtin
+
+SETTINGS = [
+    read_setting(text)
+    for text in (
+        "none",
+        "docpruner:k=-0.25",
+        "docpruner:k=0.5@int8",
+        "attention-similarity:k=0,alpha=0.5",
+        "sem-cluster:factor=4",
+        "docpruner:k=-0.25+sem-cluster:factor=2@binary",
+        "random:ratio=0.5",
+    )
+]
+
+
+@pytest.fixture(scope="module")
+def swept(samples):
+    return sweep(samples, SETTINGS, workers=1)
+
+
+@pytest.mark.parametrize("number", range(len(SETTINGS)))
+def test_a_setting_ranks_as_an_index_made_with_it(samples, swept, tmp_path, number):
+    setting = SETTINGS[number]
+    with Index.create(tmp_path / "idx", spec=setting.spec, codec=setting.codec) as index:
+        index.add(samples.data.source.folder)
+        hits = index.search_many([query.text for query in samples.data.judged], k=3)
+        stats = index.stats()
+    same = [
+        [samples.page_ids[place] for place in top[:3]] == [hit.name for hit in found]
+        for top, found in zip(swept.top[number].tolist(), hits, strict=True)
+    ]
+    assert np.mean(same) >= 0.9  # vectors of the cache are rounded to float16 first
+    assert swept.kept[number].sum() == pytest.approx(stats.vectors, abs=3)
+
+
+def test_processes_find_the_same_as_one(samples, swept):
+    again = sweep(samples, SETTINGS, workers=2)
+    assert np.array_equal(again.top, swept.top)
+    assert np.array_equal(again.kept, swept.kept)
+    assert np.array_equal(again.entropy, swept.entropy)
+
+
+def test_progress_counts_pages(samples):
+    told: list[tuple[int, int]] = []
+    sweep(samples, SETTINGS[:1], workers=1, progress=lambda *now: told.append(now))
+    assert told[-1] == (32, 32)
+    assert told == sorted(told)
+
+
+def test_what_is_encoded_is_not_encoded_again(samples):
+    class Refusing:
+        def __getattr__(self, name: str) -> object:
+            if name.startswith("encode"):
+                raise AssertionError(f"{name} was called")
+            return getattr(builtin(), name)
+
+    again = encode_data(samples.data, Refusing(), cache=samples.folder.parent)
+    assert again.folder == samples.folder
+    assert all(map(np.array_equal, again.queries, samples.queries))
+
+
+def test_other_pages_are_encoded_apart(samples, tmp_path):
+    shutil.copytree(samples.data.source.folder.parent, tmp_path / "samples")
+    (tmp_path / "samples" / "pdfs" / "annual-report.pdf").unlink()
+    qrels = tmp_path / "samples" / "qrels.jsonl"
+    rest = [line for line in qrels.read_text().splitlines() if "annual" not in line]
+    qrels.write_text("\n".join(rest))
+    data = load_folder(tmp_path / "samples")
+    fewer = encode_data(data, builtin(), cache=samples.folder.parent)
+    assert len(fewer.rows) == 32 - 13
+    assert fewer.folder != samples.folder
+
+
+def test_thresholds_divide_the_patches(samples):
+    at = thresholds(samples)
+    settings = [read_setting(f"attention-threshold:threshold={value}") for value in at]
+    found = sweep(samples, settings, workers=1)
+    shares = 1 - found.kept.sum(axis=1) / found.patches.sum()
+    assert shares == pytest.approx([0.1, 0.3, 0.5, 0.7, 0.9], abs=0.01)
+
+
+@pytest.fixture(scope="module")
+def measured(samples):
+    return evaluate(samples, SETTINGS, workers=1)
+
+
+def test_results_have_all_that_is_asked_of_them(measured):
+    results = measured.results
+    base, pruned = results.settings[:2]
+    assert (results.pages, results.queries, base.relative, base.p) == (32, 32, 1.0, 1.0)
+    assert base.score == base.measures["ndcg@5"] == pytest.approx(np.mean(measured.values[0]))
+    assert (results.measure, results.latency) == ("ndcg@5", None)
+    assert base.ci[0] < base.score < base.ci[1]
+    assert 0.45 < pruned.pruned < 0.55
+    assert sum(pruned.pruned_histogram) == 32
+    assert pruned.bytes_per_page["float16"] == pytest.approx(256 * pruned.vectors_per_page)
+    assert pruned.stored_bytes < base.stored_bytes
+    assert results.settings[2].stored_bytes == results.settings[2].bytes_per_page["int8"]
+    assert set(results.per_query) == {"none", "docpruner:k=-0.25"}
+
+
+def test_an_answer_that_is_no_page_is_noted(samples):
+    qrels = {**samples.data.qrels, "s-01": {"annual-report.pdf#99": 1}}
+    data = type(samples.data)(samples.data.name, samples.data.source, samples.data.queries, qrels)
+    broken = type(samples)(
+        data, samples.encoder, samples.folder, samples.rows, samples.page_ids, samples.queries
+    )
+    results = evaluate(broken, SETTINGS[:1], workers=1).results
+    assert "annual-report.pdf#99" in results.notes[0]
+    assert results.per_query["none"]["s-01"] == 0

@@ -28,11 +28,15 @@ ROOMS = {
         *("pipeline", "index", "pages", "encoders", "reduce", "maxsim", "codecs", "pictures"),
         *("explain", "cores", "types", "errors"),
     },
-    "explain": {"pages", "pictures", "index", "types", "errors"},
+    "web": {
+        *("facade", "explain", "pipeline", "index", "reduce", "pages", "pictures"),
+        *("codecs", "types", "errors"),
+    },
+    "explain": {"pages", "pictures", "index", "encoders", "reduce", "types", "errors"},
     "integrations": {"encoders", "reduce", "codecs", "maxsim", "types", "errors"},
     "doctor": {"maxsim", "errors", "cores"},
     "cli": {
-        *("facade", "explain", "evaluate", "pipeline", "index", "encoders", "reduce"),
+        *("facade", "explain", "evaluate", "web", "pipeline", "index", "encoders", "reduce"),
         *("codecs", "doctor", "types", "errors"),
     },
     "__init__": {"facade", "reduce", "types"},

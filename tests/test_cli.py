@@ -64,16 +64,8 @@ main()
 
 
 COMMANDS = [
-    "index",
-    "search",
-    "stats",
-    "delete",
-    "compact",
-    "verify",
-    "prune",
-    "strategies",
-    "doctor",
-    "demo",
+    *("index", "search", "stats", "delete", "compact", "verify", "prune", "explain", "serve"),
+    *("evaluate", "calibrate", "reproduce", "strategies", "doctor", "demo"),
 ]
 
 

@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from PIL import Image
 
 from docpruner import Hit, Index
-from docpruner.errors import DocPrunerError, PageError
-from docpruner.explain import PIXELS, hit_picture, kept_page_picture, matched_words, region
+from docpruner.errors import (
+    DocPrunerError,
+    PageError,
+    PruningWarning,
+    ReductionError,
+    SpecError,
+)
+from docpruner.explain import (
+    PIXELS,
+    answers,
+    hit_picture,
+    kept_page_picture,
+    look,
+    matched_words,
+    page_picture,
+    region,
+    sheet_picture,
+    word_number,
+)
 from docpruner.pages.document import draw_page
-from docpruner.types import Match
+from docpruner.pictures import kept_picture
+from docpruner.pictures.colours import WORDS
+from docpruner.pictures.kept import kept_key
+from docpruner.pictures.legend import Ink, _broken
+from docpruner.pictures.lettering import text_size
+from docpruner.pictures.tags import Print, place_tags
+from docpruner.types import Match, PageEmbedding, cell_boxes
 from pipeline.made import SAMPLES, builtin
 
 ARTICLE, FORM = SAMPLES / "tidal-energy-article.pdf", SAMPLES / "travel-expense-form.pdf"
@@ -155,3 +182,198 @@ def test_the_picture_of_what_was_kept_needs_no_importances(tmp_path):
         stored = index.page(str(FORM), 1)
     assert stored.map.importance is None
     assert kept_page_picture(stored).width == draw_page(FORM, 1, PIXELS).width
+
+
+# ---------------------------------------------------------------------- in figures
+
+
+def page_of(importance, boxes=None):
+    count = len(importance)
+    return PageEmbedding("a.pdf#1", np.eye(count), importance, (1, count), boxes=boxes)
+
+
+def test_the_figures_are_those_of_the_threshold():
+    """μ = 2.5, σ = √1.25 ≈ 1.118; τ = 2.5 - 0.25·1.118 ≈ 2.22 keeps the 3 and the 4."""
+    seen = look(page_of([1, 2, 3, 4]))
+    assert (seen.spec, seen.kept.tolist()) == ("docpruner:k=-0.25", [False, False, True, True])
+    assert seen.mean == pytest.approx(2.5, rel=1e-3)
+    assert seen.deviation == pytest.approx(1.25**0.5, rel=1e-3)
+    assert seen.tau == pytest.approx(2.5 - 0.25 * 1.25**0.5, rel=1e-3)
+    p = np.array([0.1, 0.2, 0.3, 0.4])
+    assert seen.entropy == pytest.approx(-(p * np.log(p)).sum(), rel=1e-3)
+    assert dict(seen.legend)["kept"] == "2 (50%)"
+
+
+def test_another_spec_has_its_own_threshold_or_none():
+    """k = 1: τ = 3.62 keeps the 4. A fixed share has no threshold of the page's own."""
+    assert look(page_of([1, 2, 3, 4]), "docpruner:k=1").kept.tolist() == [False] * 3 + [True]
+    shared = look(page_of([1, 2, 3, 4]), "attention-ratio:ratio=0.5")
+    assert shared.kept.sum() == 2
+    assert shared.tau is None
+    assert shared.mean == pytest.approx(2.5, rel=1e-3)
+
+
+def test_robust_statistics_are_shown_as_they_were_used():
+    """Nineteen 1s and a 100: Q3 + 3·IQR = 1, so μ = τ = 1 and σ = 0."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PruningWarning)
+        seen = look(page_of([1.0] * 19 + [100.0]), "docpruner:k=1,statistics=robust")
+    assert (seen.mean, seen.deviation, seen.tau) == pytest.approx((1, 0, 1), rel=1e-3)
+
+
+def test_merged_patches_are_kept_in_fewer_vectors():
+    seen = look(page_of([1, 2, 3, 4]), "pool-1d:factor=2")
+    assert (seen.share, seen.vectors) == (1.0, 2)
+    assert dict(seen.legend)["in vectors"] == "2"
+
+
+def test_what_an_index_stores_and_what_if(index):
+    stored = index.page(str(ARTICLE), 2)
+    own = index.settings.spec
+    seen = look(stored, stored_with=own)
+    assert seen.kept.sum() == seen.vectors == stored.map.kept.sum()
+    assert look(stored, own).kept.tolist() == seen.kept.tolist()  # from the importances
+    more, fewer = (look(stored, f"docpruner:k={k}").kept for k in (-0.5, 0.5))
+    assert fewer.sum() < seen.kept.sum() < more.sum()
+    assert (fewer <= seen.kept).all()
+    assert (seen.kept <= more).all()
+
+
+def test_what_if_looks_at_importances_only(index):
+    stored = index.page(str(ARTICLE), 2)
+    with pytest.raises(SpecError, match=r"sem-cluster looks at vectors.*docpruner explain /"):
+        look(stored, "docpruner:k=0+sem-cluster:factor=4")
+    bare = replace(stored, map=replace(stored.map, importance=None))
+    assert look(bare).tau is look(bare).entropy is None
+    with pytest.raises(ReductionError, match="made without importances"):
+        look(bare, "docpruner:k=0")
+
+
+def test_a_word_of_the_query_by_its_text(hit):
+    words = [match.word for match in hit.matches]
+    assert word_number(hit, "HOUSE") == words.index("house?")
+    assert hit_picture(hit, word="guest").tobytes() == hit_picture(hit, word=7).tobytes()
+    with pytest.raises(DocPrunerError, match="no word 'hotel' in the query; it has: What, did"):
+        word_number(hit, "hotel")
+
+
+def test_all_patches_behind_a_merged_vector_answer(tmp_path):
+    spec = "docpruner:k=-0.25+sem-cluster:factor=4"
+    with Index.create(tmp_path / "index", encoder=builtin(), spec=spec) as index:
+        index.add(ARTICLE)
+        (found,) = index.search("tidal turbine", k=1)
+        page = index.page(found.document, found.page)
+    best = max(found.matches, key=lambda match: match.score)
+    (answer,) = [answer for answer in answers(found) if answer.number == found.matches.index(best)]
+    groups = [page.map.boxes_of(vector) for vector in range(len(page.vectors))]
+    assert best.boxes in groups
+    assert answer.patches == len(best.boxes) > 1
+    picture = np.asarray(hit_picture(found, word=answer.number), int)
+    height = draw_page(ARTICLE, found.page, PIXELS).height
+    for x0, y0, x1, y1 in best.boxes:  # yellow: less blue than red
+        x, y = int((x0 + x1) / 2 * picture.shape[1]), int((y0 + y1) / 2 * height)
+        part = picture[y - 4 : y + 4, x - 4 : x + 4]
+        assert (part[..., 0] - part[..., 2]).max() > 60
+
+
+# ---------------------------------------------------------------------- more pictures
+
+
+def test_the_picture_of_an_encoded_page_needs_its_image():
+    page = page_of([1, 2, 3, 4])
+    assert page_picture(page, Image.new("RGB", (400, 300)), spec="docpruner:k=0").width == 400
+    with pytest.raises(DocPrunerError, match=r"a\.pdf#1: only a page of an index knows"):
+        page_picture(page)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 60])
+def test_a_sheet_has_room_for_every_page(count):
+    pages = [replace(page_of([1, 2, 3, 4]), name=f"a.pdf#{n}") for n in range(1, count + 1)]
+    sheet = sheet_picture(pages, [Image.new("RGB", (300, 400), "white")] * count)
+    assert sheet.width <= 1600
+    assert 0.4 < sheet.height / sheet.width < 3.2
+
+
+def test_a_sheet_says_what_can_not_be_shown():
+    image = Image.new("RGB", (300, 400), "white")
+    sheet = sheet_picture([page_of([1, 2]), "page 2: has no words"], [image] * 2)
+    assert ink(sheet, (0, 0, *sheet.size)) > 0.01
+    with pytest.raises(DocPrunerError, match="1 images for 2 pages"):
+        sheet_picture([page_of([1, 2])] * 2, [image])
+
+
+def test_a_second_view_of_the_whole_page_does_not_cover_the_first():
+    """Four cells, all pruned but one, and a patch as large as the page that is kept."""
+    cells = cell_boxes(np.arange(4), (2, 2))
+    boxes = np.concatenate([cells, [[0, 0, 1, 1]]]).astype(np.float32)
+    page = Image.new("RGB", (400, 400), "black")
+    picture = kept_picture(page, boxes, None, np.array([True, False, False, False, True]))
+    assert picture.getpixel((100, 100)) == (0, 0, 0)
+    assert min(picture.getpixel((300, 300))) > 150
+
+
+def test_a_tag_goes_where_nothing_is_printed():
+    """Print everywhere but in a band below: the tag is there, though above is nearer."""
+    page = np.tile(np.array([0, 255], np.uint8), (400, 200))
+    page[300:340] = 255
+    under = Print.of(Image.fromarray(page), 4)
+    assert under.within((0, 0, 40, 20)) == 1
+    assert under.within((0, 304, 40, 320)) == 0
+    place = (100, 260, 140, 280)
+    (spot,) = place_tags((400, 400), [((40, 20), place)], np.array([place]), 4, under)
+    assert 300 <= spot[1] < spot[3] <= 340
+
+
+@pytest.mark.parametrize("width", [160, 240, 433])
+def test_a_legend_breaks_before_it_cuts(width):
+    """The longest entry, `kept, by importance: low … high`, on a page as narrow as a receipt."""
+    size = text_size((width, 8 * width))
+    (entry, _) = kept_key(size, width)
+    words = [part.text for part in entry if isinstance(part, Ink)]
+    parts = [part for half in _broken(entry, size, width - 2 * size) for part in half]
+    assert [part.text for part in parts if isinstance(part, Ink)] == words
+
+
+# ---------------------------------------------------------------------- for all eyes
+
+# Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB
+PROTANOPIA = [
+    [0.152286, 1.052583, -0.204868],
+    [0.114503, 0.786281, 0.099216],
+    [-0.003882, -0.048116, 1.051998],
+]
+DEUTERANOPIA = [
+    [0.367322, 0.860646, -0.227968],
+    [0.280085, 0.672501, 0.047413],
+    [-0.011820, 0.042940, 0.968881],
+]
+TO_XYZ = [
+    [0.4124564, 0.3575761, 0.1804375],
+    [0.2126729, 0.7151522, 0.0721750],
+    [0.0193339, 0.1191920, 0.9503041],
+]
+
+
+def lab(colours, eyes):
+    """CIELAB of colours as these eyes see them; a distance of 10 is plain to see."""
+    value = np.asarray(colours, float) / 255
+    linear = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(linear @ np.array(eyes).T, 0, 1) @ np.array(TO_XYZ).T / [0.95047, 1, 1.08883]
+    f = np.where(seen > 0.008856, np.cbrt(seen), 7.787 * seen + 16 / 116)
+    x, y, z = np.moveaxis(f, -1, 0)
+    return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=-1)
+
+
+@pytest.mark.parametrize("eyes", [np.eye(3), PROTANOPIA, DEUTERANOPIA], ids=["all", "red", "green"])
+def test_kept_and_pruned_and_more_and_less_important_look_apart(eyes):
+    boxes = cell_boxes(np.arange(12), (1, 12))
+    kept = np.arange(12) < 11
+    page = Image.new("RGB", (480, 100), "white")
+    picture = kept_picture(page, boxes, np.arange(12, 0, -1), kept)
+    colours = lab([picture.getpixel((20 + 40 * cell, 50)) for cell in range(12)], eyes)
+    assert np.linalg.norm(colours[:11] - colours[11], axis=1).min() > 10
+    assert (np.diff(colours[:11, 0]) > 0).all()  # the less important, the lighter
+    assert np.linalg.norm(colours[0] - colours[10]) > 40
+    words = lab(WORDS, eyes)
+    apart = np.linalg.norm(words[:, None] - words[None], axis=-1)
+    assert apart[~np.eye(len(WORDS), dtype=bool)].min() > 10

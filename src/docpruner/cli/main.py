@@ -16,9 +16,11 @@ from docpruner.cli import (
     demo,
     doctor,
     evaluate,
+    explain,
     index,
     reproduce,
     search,
+    serve,
     stats,
     strategies,
     upkeep,
@@ -40,6 +42,8 @@ app.command("delete")(upkeep.delete)
 app.command("compact")(upkeep.compact)
 app.command("verify")(upkeep.verify)
 app.command("prune")(upkeep.prune)
+app.command("explain")(explain.run)
+app.command("serve")(serve.run)
 app.command("evaluate")(evaluate.run)
 app.command("calibrate")(calibrate.run)
 app.command("reproduce")(reproduce.run)

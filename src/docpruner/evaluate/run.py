@@ -28,7 +28,7 @@ from docpruner.types import FloatArray, PageEmbedding
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 STEPS = 20  # of a histogram
 DEFAULT = "docpruner:k=-0.25"
-TIMED_PAGES, TIMED_QUERIES, TIMES = 64, 32, 5
+TIMED_PAGES, TIMED_QUERIES, TIMES, TIMED_SECONDS = 64, 32, 5, 0.15
 SAMPLED_PAGES = 200  # whose importances say where a global threshold lies
 
 
@@ -195,9 +195,13 @@ def _search_of(
 
 
 def _ratio(way: Callable[[], object], base: Callable[[], object]) -> float:
-    """The two take turns, for other work on the machine to weigh on both."""
-    took, base_took = zip(*((_seconds(way), _seconds(base)) for _ in range(TIMES)), strict=True)
-    return float(min(took) / min(base_took)) if way is not base else 1.0
+    """The two take turns, for other work on the machine to weigh on both, and the best counts."""
+    if way is base:
+        return 1.0
+    took: list[tuple[float, float]] = []
+    while len(took) < TIMES or sum(map(sum, took)) < TIMED_SECONDS:
+        took.append((_seconds(way), _seconds(base)))
+    return min(own for own, _ in took) / min(of_base for _, of_base in took)
 
 
 def _seconds(work: Callable[[], object]) -> float:

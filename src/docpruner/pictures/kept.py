@@ -18,6 +18,7 @@ from docpruner.pictures.paper import (
     grey,
     in_bands,
     on_page,
+    overview,
     padding,
     paint,
     pixels,
@@ -45,21 +46,31 @@ def kept_picture(
     kept: BoolArray,
     *,
     legend: Sequence[tuple[str, str]] = (),
+    key: bool = True,
 ) -> Image.Image:
     """A page whose kept patches are clear, tinted by importance, and whose pruned ones are faint.
 
     Where patches overlap, a kept one wins over a pruned one, and the more important of two kept
     ones. What lies under no patch is only faded a little, as it was neither kept nor pruned.
     Equal importances say nothing, so they give no tint.
+
+    Some encoders see the whole page once more, small: how much of that view was kept is only said,
+    or it would cover the rest. Without a `key` to the colours it is a picture for a sheet of many.
     """
     page = as_rgb(image)
     boxes, weights, kept = _checked(boxes, importance, kept)
-    strength = _strength(weights[kept])
+    behind = overview(boxes)
+    seen = kept & ~behind
+    strength = _strength(weights[seen])
     ordered = bool(strength.any())
-    levels = _levels(page.size, boxes, kept, strength)
+    levels = _levels(page.size, boxes[~behind], kept[~behind], strength)
     painted = in_bands(page, levels, _tinted_by_level if ordered else _clear)
     size = text_size(page.size)
-    return with_legend(painted, size, [*pairs(legend), *_key(size, page.width, ordered)])
+    colours = kept_key(size, page.width, ordered) if key else []
+    if key and behind.any():
+        small = f"{kept[behind].sum():,} of {behind.sum():,} kept"
+        colours.append((Ink("whole-page view"), Ink(small, STRONG)))
+    return with_legend(painted, size, [*pairs(legend), *colours])
 
 
 def _checked(
@@ -122,7 +133,8 @@ def _faded(page: Image.Image, levels: Image.Image, kept: Image.Image) -> Image.I
     return painted
 
 
-def _key(size: int, width: int, ordered: bool) -> list[Entry]:
+def kept_key(size: int, width: int, ordered: bool = True) -> list[Entry]:
+    """What the colours mean; they are `ordered` where importances differ."""
     pruned = (swatch(size, mixed(WHITE, PRUNED, PRUNED_ALPHA)), Ink("pruned", STRONG))
     if not ordered:
         return [(swatch(size, WHITE, MUTED), Ink("kept", STRONG)), pruned]

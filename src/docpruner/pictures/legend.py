@@ -63,7 +63,8 @@ def with_legend(picture: Image.Image, size: int, entries: Sequence[Entry]) -> Im
 def legend_strip(width: int, size: int, entries: Sequence[Entry]) -> Image.Image:
     margin = min(size, width // 20)
     room = max(1, width - 2 * margin)
-    lines = _lines([_shortened(entry, size, room) for entry in entries], size, room)
+    parts = [part for entry in entries for part in _broken(entry, size, room)]
+    lines = _lines(parts, size, room)
     pitch = round(1.6 * size)
     strip = Image.new("RGB", (width, pitch * len(lines) + size), WHITE)
     draw = ImageDraw.Draw(strip)
@@ -93,11 +94,20 @@ def _lines(entries: Sequence[Entry], size: int, room: int) -> list[list[Entry]]:
     return lines
 
 
-def _shortened(entry: Entry, size: int, room: int) -> Entry:
-    """An entry in drawable signs; one too wide for a whole line loses the end of its words."""
+def _broken(entry: Entry, size: int, room: int) -> list[Entry]:
+    """An entry in drawable signs; one too wide for a whole line in two, after its first words."""
     spelled = tuple(
         Ink(drawable(part.text), part.colour) if isinstance(part, Ink) else part for part in entry
     )
+    if _width(spelled, size) <= room:
+        return [spelled]
+    after = 1 + next((i for i, part in enumerate(spelled) if isinstance(part, Ink)), 0)
+    halves = (spelled[:after], spelled[after:])
+    return [_shortened(half, size, room) for half in halves if half]
+
+
+def _shortened(spelled: Entry, size: int, room: int) -> Entry:
+    """An entry still too wide for a line loses the end of its words."""
     inks = [part for part in spelled if isinstance(part, Ink)]
     over = _width(spelled, size) - room
     if over <= 0 or not inks:

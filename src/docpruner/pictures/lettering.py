@@ -11,6 +11,7 @@ from PIL import ImageFont
 from docpruner.errors import DocPrunerError
 
 LEAST_SIZE = 9
+MARKS = " .,;:!?()[]{}«»„“”\"'"
 UNKNOWN = "\ue000"  # for private use, so no font draws it: what it draws instead is a missing sign
 SPELLED = {
     "τ": "tau", "μ": "mu", "µ": "mu", "σ": "sigma", "λ": "lambda", "α": "alpha", "β": "beta",
@@ -21,8 +22,11 @@ SPELLED = {
 
 
 def text_size(size: tuple[int, int]) -> int:
-    """The height of letters, in pixels, that suits a picture of width and height `size`."""
-    return max(LEAST_SIZE, round(math.sqrt(size[0] * size[1]) / 62))
+    """The height of letters, in pixels, that suits a picture of width and height `size`.
+
+    On a narrow one, such as a receipt, they are smaller: else every line would be cut.
+    """
+    return max(LEAST_SIZE, round(min(math.sqrt(size[0] * size[1]) / 62, size[0] / 30)))
 
 
 @lru_cache(maxsize=32)
@@ -39,6 +43,11 @@ def drawable(text: str) -> str:
     A sign of another script becomes a question mark.
     """
     return "".join(_spelled(sign) for sign in text)
+
+
+def bare(text: str) -> str:
+    """A word without the marks around it, unless it is nothing else."""
+    return text.strip(MARKS) or text.strip()
 
 
 def is_drawable(text: str) -> bool:

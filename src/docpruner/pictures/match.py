@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 from docpruner.errors import DocPrunerError
 from docpruner.pictures.colours import LIT, MUTED, STRONG, WHITE, WORDS, Colour, mixed
 from docpruner.pictures.legend import Entry, Ink, pairs, swatch, with_legend
-from docpruner.pictures.lettering import LEAST_SIZE, drawable, is_drawable, text_size
+from docpruner.pictures.lettering import LEAST_SIZE, bare, drawable, is_drawable, text_size
 from docpruner.pictures.outlines import outline
 from docpruner.pictures.paper import (
     Pixels,
@@ -25,11 +25,20 @@ from docpruner.pictures.paper import (
     pixels,
     tinted,
 )
-from docpruner.pictures.tags import Rect, draw_tag, fitted_tag, place_tags, tag_size
+from docpruner.pictures.tags import (
+    Print,
+    Rect,
+    draw_leader,
+    draw_tag,
+    fitted_tag,
+    place_tags,
+    tag_size,
+)
 from docpruner.types import Match
 
 TAGGED = len(WORDS)  # words that get a tag
 STRONG_ENOUGH = 0.2  # of the best score, to get one
+BRIGHT_ENOUGH = 0.1  # to be lit at all
 LISTED = 16  # words that get a line in the legend
 DIM: Colour = (214, 218, 224)
 DIM_ALPHA = 0.45
@@ -54,20 +63,25 @@ def match_picture(
     page = as_rgb(image)
     colours = _colours(matches, word)
     places = _places(matches, page.size)
-    shown = [word] if word is not None else [i for i, m in enumerate(matches) if m.score > 0]
+    shown = [word] if word is not None else _counting(matches, BRIGHT_ENOUGH)
     painted = _lit(page, [(places[i], _share(matches, i)) for i in shown])
     size = text_size(page.size)
     tagged = [i for i in colours if i in shown and len(places[i])]
     outline(painted, [(places[i], colours[i]) for i in tagged], max(1, round(size / 8)))
     words = [(_name(matches, i), colours[i], places[i]) for i in tagged]
-    _tag(painted, words, max(LEAST_SIZE, round(0.8 * size)))
+    _tag(painted, words, max(LEAST_SIZE, round(0.8 * size)), Print.of(page, max(2, size // 4)))
     return with_legend(painted, size, [*pairs(legend), *_words(matches, colours, word, size)])
+
+
+def _counting(matches: Sequence[Match], part: float) -> list[int]:
+    """The words whose score is at least some part of the best one's."""
+    least = part * max((match.score for match in matches), default=0.0)
+    return [i for i, match in enumerate(matches) if match.score > 0 and match.score >= least]
 
 
 def _colours(matches: Sequence[Match], word: int | None) -> dict[int, Colour]:
     """The words that get a colour, strongest first: the same one whether shown alone or not."""
-    least = STRONG_ENOUGH * max((match.score for match in matches), default=0.0)
-    able = [i for i, m in enumerate(matches) if m.boxes and m.score > 0 and m.score >= least]
+    able = [i for i in _counting(matches, STRONG_ENOUGH) if matches[i].boxes]
     strongest = sorted(able, key=lambda i: (-matches[i].score, i))[:TAGGED]
     colours = dict(zip(strongest, WORDS, strict=False))
     if word is not None:
@@ -128,15 +142,21 @@ def _bytes(heat: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint8]:
     return levels
 
 
-def _tag(painted: Image.Image, words: Sequence[tuple[str, Colour, Pixels]], size: int) -> None:
+def _tag(
+    painted: Image.Image, words: Sequence[tuple[str, Colour, Pixels]], size: int, under: Print
+) -> None:
     texts = [fitted_tag(drawable(text), size, painted.width // 2) for text, _, _ in words]
     tags = [
         (tag_size(text, size), _first(places))
         for text, (_, _, places) in zip(texts, words, strict=True)
     ]
     every = np.concatenate([np.empty((0, 4), np.int32), *(places for _, _, places in words)])
-    spots = place_tags(painted.size, tags, every, gap=max(2, round(size / 4)))
+    gap = max(2, round(size / 4))
+    spots = place_tags(painted.size, tags, every, gap, under)
     draw = ImageDraw.Draw(painted)
+    for (_, place), (_, colour, _), spot in zip(tags, words, spots, strict=True):
+        if spot is not None:
+            draw_leader(draw, spot, place, colour, gap)
     for text, (_, colour, _), spot in zip(texts, words, spots, strict=True):
         if spot is not None and text:
             draw_tag(draw, text, size, spot, colour)
@@ -149,7 +169,7 @@ def _first(places: Pixels) -> Rect:
 
 def _name(matches: Sequence[Match], word: int) -> str:
     """A word as the font can draw it; words of other scripts are called by their number."""
-    text = matches[word].word.strip()
+    text = bare(matches[word].word)
     return text if text and is_drawable(text) else f"word {word + 1}"
 
 
@@ -162,14 +182,16 @@ def _words(
     most = max((_share(matches, i) for i in listed if word in (None, i)), default=0.0)
     entries: list[Entry] = []
     for i in listed:
-        shown = word in (None, i)
+        shown = word in (None, i) and i in colours
         name, score = Ink(_name(matches, i), STRONG if shown else MUTED), f"{matches[i].score:.2f}"
-        if i in colours and shown:
+        if shown:
             share = _share(matches, i) / most if most else 0.0
             fill = mixed(WHITE, LIT, _alpha(share))
             entries.append((swatch(size, fill, colours[i]), name, Ink(score)))
         else:
             entries.append((name, Ink(score)))
+    if matches and not any(match.boxes for match in matches):
+        entries.insert(0, (Ink("no word is answered by a place on the page", STRONG),))
     if len(listed) < len(matches):
         entries.append((Ink(f"and {len(matches) - len(listed)} weaker"),))
     return entries

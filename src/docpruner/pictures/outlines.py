@@ -10,26 +10,29 @@ from PIL import Image
 from docpruner.pictures.colours import WHITE, Colour
 from docpruner.pictures.paper import Pixels, paint
 
+MOST_LINES = 2  # around a place
+
 
 def outline(picture: Image.Image, words: Sequence[tuple[Pixels, Colour]], thick: int) -> None:
     """Draw a line around the places of each word; places that touch are lined as one.
 
-    Words that share a place get one line around the other. White around each line sets it off
-    from any background.
+    Words that share a place get one line around the other, up to `MOST_LINES`: more would hide what
+    stands beside it. White around each line sets it off from any background.
     """
     halo = thick // 2
-    starts = [
-        (thick + halo) * sum(_share_a_place(places, other) for other, _ in words[:number])
-        for number, (places, _) in enumerate(words)
-    ]
-    for (places, _), start in zip(words, starts, strict=True):
+    rings = []
+    for number, (places, colour) in enumerate(words):
+        before = np.zeros(len(places), np.intp)  # words that have each place too
+        for others, _ in words[:number]:
+            before += (places[:, None] == others[None]).all(axis=-1).any(axis=1)
+        free = before < MOST_LINES
+        if free.any():
+            start = (thick + halo) * int(before[free].max())
+            rings.append((places[free], colour, start))
+    for places, _, start in rings:
         _ring(picture, places, (start + thick, start + thick + halo), WHITE)
-    for (places, colour), start in zip(words, starts, strict=True):
+    for places, colour, start in rings:
         _ring(picture, places, (start, start + thick), colour)
-
-
-def _share_a_place(places: Pixels, others: Pixels) -> bool:
-    return bool((places[:, None] == others[None]).all(axis=-1).any())
 
 
 def _ring(picture: Image.Image, places: Pixels, between: tuple[int, int], colour: Colour) -> None:

@@ -15,6 +15,7 @@ Pixels = npt.NDArray[np.int32]  # (n, 4) x0 y0 x1 y1, the last two exclusive
 Mask = npt.NDArray[np.uint8]  # (height, width)
 
 BAND = 1 << 17  # pixels
+WHOLE = 0.95  # of the page: cells, up to some rounding
 TILED = 0.75  # of the page: text boxes of the densest pages cover half of it
 
 
@@ -69,6 +70,15 @@ def on_page(boxes: FloatArray) -> npt.NDArray[np.bool_]:
     """False for the empty boxes that special tokens have."""
     found: npt.NDArray[np.bool_] = (boxes != 0).any(axis=1)
     return found
+
+
+def overview(boxes: FloatArray) -> npt.NDArray[np.bool_]:
+    """The patches of a second, coarser view of the page behind cells that tile all of it."""
+    areas = np.clip(boxes[:, 2:] - boxes[:, :2], 0, 1).prod(axis=1)
+    fine: npt.NDArray[np.bool_] = areas <= 2 * areas.min(initial=1.0)
+    if areas[fine].sum() < WHOLE:
+        return np.zeros(len(boxes), np.bool_)
+    return ~fine
 
 
 def padding(boxes: FloatArray, size: tuple[int, int]) -> int:

@@ -31,9 +31,8 @@ def contact_sheet(
     than its place is not enlarged.
     """
     _check(pictures, captions, columns)
-    count = columns or min(MOST_COLUMNS, math.ceil(math.sqrt(1.3 * len(pictures))))
-    gap = max(1, width // 80)
-    side = max(1, (width - gap * (count + 1)) // count)
+    count = columns or columns_for(len(pictures))
+    gap, side = _sides(count, width)
     size = max(LEAST_SIZE, min(width // 90, side // 16))
     thumbs = [_thumbnail(picture, side) for picture in pictures]
     texts = [_caption(caption, size, side) for caption in captions]
@@ -46,6 +45,21 @@ def contact_sheet(
             left = gap + column * (side + gap) + (side - thumb.width) // 2
             _place(sheet, thumb, lines, (left, floor - thumb.height), size)
     return sheet
+
+
+def columns_for(count: int) -> int:
+    """A sheet somewhat wider than high, up to a number of columns that can still be read."""
+    return min(MOST_COLUMNS, count, math.ceil(math.sqrt(1.3 * count)))
+
+
+def thumbnail_side(columns: int, width: int) -> int:
+    """How wide a thumbnail can be; a larger picture of a page is a waste."""
+    return _sides(columns, width)[1]
+
+
+def _sides(columns: int, width: int) -> tuple[int, int]:
+    gap = max(1, width // 80)
+    return gap, max(1, (width - gap * (columns + 1)) // columns)
 
 
 def _check(pictures: Sequence[Image.Image], captions: Sequence[str], columns: int | None) -> None:

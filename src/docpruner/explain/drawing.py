@@ -1,0 +1,118 @@
+"""Pages as pictures: what was kept of them, and why they matched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PIL.Image import Image
+
+from docpruner.errors import DocPrunerError
+from docpruner.explain.look import Look, look
+from docpruner.explain.words import word_number
+from docpruner.index.records import StoredPage
+from docpruner.pages.document import draw_page
+from docpruner.pictures import contact_sheet, kept_picture, match_picture
+from docpruner.pictures.kept import kept_key
+from docpruner.pictures.legend import pairs, with_legend
+from docpruner.pictures.sheet import columns_for, thumbnail_side
+from docpruner.types import BoolArray, FloatArray, Hit, PageEmbedding
+
+PIXELS = 1_500_000  # of a drawn page
+SHEET_WIDTH, THUMBNAIL = 1600, 560  # at most
+SHEET_LETTERS = 18
+FINER = 1.5  # than it will be, each way: letters shrink better than they are drawn small
+
+
+def page_picture(
+    page: PageEmbedding | StoredPage | Look, image: Image | None = None, *, spec: str | None = None
+) -> Image:
+    """The page with what is kept clear, tinted by importance, and what is pruned faint.
+
+    `spec` is that of `look`. A page of an index is drawn from its document if there is no `image`.
+    """
+    if image is None:
+        image = _drawn(page, PIXELS)
+    seen = page if isinstance(page, Look) else look(page, spec)
+    return kept_picture(image, seen.boxes, seen.importance, seen.kept, legend=seen.legend)
+
+
+def sheet_picture(
+    pages: Sequence[PageEmbedding | StoredPage | Look | str],
+    images: Sequence[Image] | None = None,
+    *,
+    spec: str | None = None,
+    legend: Sequence[tuple[str, str]] = (),
+) -> Image:
+    """Many pages on one sheet, each with the share of it that is kept.
+
+    What stands for a page may be a text too, to say why it can't be shown.
+    """
+    if images is None:
+        images = [_drawn(page, sheet_pixels(len(pages))) for page in pages]
+    if len(images) != len(pages):
+        raise DocPrunerError(f"{len(images)} images for {len(pages)} pages; give one for each")
+    seen = [page if isinstance(page, Look | str) else look(page, spec) for page in pages]
+    drawn = [
+        image
+        if isinstance(page, str)
+        else kept_picture(image, page.boxes, page.importance, page.kept, key=False)
+        for page, image in zip(seen, images, strict=True)
+    ]
+    captions = [
+        page if isinstance(page, str) else f"{_short(page.name)}: {page.share:.0%} kept"
+        for page in seen
+    ]
+    columns, width = _layout(len(pages))
+    sheet = contact_sheet(drawn, captions, columns=columns, width=width)
+    ordered = any(isinstance(page, Look) and page.importance is not None for page in seen)
+    size = min(SHEET_LETTERS, width // 30)
+    return with_legend(sheet, size, [*pairs(legend), *kept_key(size, width, ordered)])
+
+
+def sheet_pixels(count: int) -> int:
+    """How many pixels a page is worth on a sheet of so many."""
+    columns, width = _layout(count)
+    return round(1.4 * (FINER * thumbnail_side(columns, width)) ** 2)
+
+
+def _layout(count: int) -> tuple[int, int]:
+    columns = columns_for(max(1, count))
+    return columns, min(SHEET_WIDTH, THUMBNAIL * columns)
+
+
+def hit_picture(hit: Hit, *, word: int | str | None = None, image: Image | None = None) -> Image:
+    """The page of a hit with the places lit that answer the query, or one `word` of it.
+
+    All patches behind a merged vector light up. The page is drawn from its document if there is no
+    `image` of it.
+    """
+    number = word_number(hit, word) if isinstance(word, str) else word
+    if image is None:
+        image = draw_page(Path(hit.document), hit.page, PIXELS)
+    legend = [(hit.name, f"score {hit.score:.2f}")]
+    return match_picture(image, hit.matches, word=number, legend=legend)
+
+
+def kept_page_picture(page: StoredPage) -> Image:
+    """The page with what an index keeps of it clear and the rest faint, tinted by importance."""
+    return page_picture(page)
+
+
+def kept_patches_picture(
+    image: Image, boxes: FloatArray, importance: FloatArray | None, kept: BoolArray
+) -> Image:
+    """The same from the patches themselves, with their figures below."""
+    return page_picture(Look("page", None, boxes, importance, kept, None), image)
+
+
+def _drawn(page: PageEmbedding | StoredPage | Look | str, pixels: int) -> Image:
+    if isinstance(page, StoredPage):
+        return draw_page(Path(page.document), page.number, pixels)
+    name = page if isinstance(page, str) else page.name
+    raise DocPrunerError(f"{name}: only a page of an index knows its document; give its image")
+
+
+def _short(name: str) -> str:
+    """The number alone of `report.pdf#3`, which is in the legend once."""
+    return f"page {number}" if (number := name.rpartition("#")[2]).isdigit() else name

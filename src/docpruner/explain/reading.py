@@ -1,0 +1,85 @@
+"""Pages of a file as an encoder and as a person sees them; files are read in a child process."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from PIL.Image import Image
+
+from docpruner.encoders.registry import Encoder
+from docpruner.errors import EncoderError, InvalidPageError, NoWordsWarning, PageError
+from docpruner.index.records import StoredPage
+from docpruner.pages.problems import shown
+from docpruner.pages.reader import PageReader
+from docpruner.types import Page, PageEmbedding
+
+WHOLE = 0.99  # of the page's width and height: a patch that stands for all of it
+
+
+def page_count(path: Path) -> int:
+    with PageReader(pixels=None) as reader:
+        return reader.open(path)
+
+
+def page_numbers(path: Path, count: int, wanted: tuple[int, int | None]) -> list[int]:
+    """The numbers from the first to the last one wanted that a document has; at least one."""
+    first, last = wanted
+    found = range(max(1, first), (count if last is None else min(last, count)) + 1)
+    if not found:
+        pages = "1 page" if count == 1 else f"{count} pages"
+        raise PageError(shown(path), f"has only {pages}", f"ask for one from 1 to {count}", first)
+    return list(found)
+
+
+def drawn_pages(path: Path, numbers: Iterable[int], pixels: int) -> Iterator[Image | PageError]:
+    """Pictures of pages, in their order."""
+    with PageReader(pixels=pixels) as reader:
+        reader.open(path)
+        for page in reader.pages(numbers):
+            yield page if isinstance(page, PageError) else page.render()
+
+
+def encoded_pages(
+    path: Path, numbers: Iterable[int], encoder: Encoder, *, ocr: bool = False
+) -> Iterator[PageEmbedding | PageError]:
+    """Pages as an encoder sees them. One without words is a problem if it sees nothing else."""
+    with PageReader(pixels=encoder.pixels, ocr=ocr) as reader:
+        reader.open(path)
+        for page in reader.pages(numbers):
+            if isinstance(page, PageError):
+                yield page
+            elif encoder.pixels is None and not page.words:
+                yield _silent(path, page.number, encoder.name, ocr=ocr)
+            else:
+                yield _encoded(path, page, encoder)
+
+
+def _encoded(path: Path, page: Page, encoder: Encoder) -> PageEmbedding | PageError:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoWordsWarning)
+            return encoder.encode_pages([page])[0]
+    except (EncoderError, InvalidPageError) as error:
+        remedy = "use another encoder"
+        return PageError(shown(path), f"can't be encoded ({error})", remedy, page.number)
+
+
+def _silent(path: Path, number: int, encoder: str, *, ocr: bool) -> PageError:
+    if ocr:
+        reason, remedy = "no words were recognised on it", "use an encoder that sees pictures"
+        return PageError(shown(path), reason, remedy, number)
+    return PageError(
+        shown(path),
+        f"has no words, and {encoder} reads nothing else",
+        "add --ocr to recognise them, or use an encoder that sees pictures",
+        number,
+    )
+
+
+def was_silent(page: StoredPage) -> bool:
+    """Whether a page is stored as one patch as large as itself, as the built-in encoder does with
+    a page without words."""
+    boxes = page.map.boxes[page.map.patches]
+    return len(boxes) == 1 and bool((boxes[0, 2:] - boxes[0, :2] > WHOLE).all())

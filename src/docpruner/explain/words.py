@@ -1,0 +1,92 @@
+"""What answers each word of a query, in words of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from docpruner.errors import DocPrunerError, PageError
+from docpruner.pages.document import page_words
+from docpruner.pictures.lettering import bare
+from docpruner.types import Box, Hit, Match, Word
+
+COUNTS = 0.35  # of the best word's score: what a word of the query needs to be worth mentioning
+NEAR = 0.002  # of the page: boxes are stored rounded
+MOST_WORDS = 4  # of the page, for one word of the query
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a page has to say to one word of the query."""
+
+    number: int  # of the word in the query, from 0
+    word: str
+    score: float
+    patches: int  # behind the stored vector that matches it best: several if it was merged
+    text: str  # under these patches; where there is none, the part of the page where they lie
+    counts: bool  # whether it is worth mentioning beside the best one
+
+
+def answers(hit: Hit, words: Sequence[Word] | None = None) -> list[Answer]:
+    """One for each word of the query that has a place on the page, the best first.
+
+    The `words` of the page are read from the document if they are not given; where there are none,
+    as on a scan or when the file is gone, the place is named.
+    """
+    if words is None:
+        try:
+            words = page_words(Path(hit.document), hit.page)
+        except PageError:
+            words = ()
+    placed = [(number, match) for number, match in enumerate(hit.matches) if match.boxes]
+    ranked = sorted(placed, key=lambda one: -one[1].score)
+    return [
+        Answer(
+            number=number,
+            word=bare(match.word) or match.word,
+            score=match.score,
+            patches=len(match.boxes),
+            text=_text_in(words, match.boxes) or region(match),
+            counts=match.score >= COUNTS * ranked[0][1].score,
+        )
+        for number, match in ranked
+    ]
+
+
+def matched_words(hit: Hit, words: Sequence[Word] | None = None) -> list[tuple[str, str]]:
+    """The words of the query that count most, the best first, each with what answers it."""
+    return [(answer.word, answer.text) for answer in answers(hit, words) if answer.counts]
+
+
+def word_number(hit: Hit, word: str) -> int:
+    """The number of a word in the query, from 0; of several that are equal the best."""
+    wanted = bare(word).casefold()
+    texts = [bare(match.word.strip("▁Ġ")).casefold() for match in hit.matches]
+    found = [number for number, text in enumerate(texts) if text == wanted]
+    if not found:
+        known = ", ".join(dict.fromkeys(match.word.strip() for match in hit.matches))
+        raise DocPrunerError(f"no word {word!r} in the query; it has: {known}")
+    return max(found, key=lambda number: (hit.matches[number].score, -number))
+
+
+def region(match: Match) -> str:
+    """Where on the page a match is, in words such as `top left`."""
+    boxes = np.array(match.boxes)
+    x, y = ((boxes[:, :2] + boxes[:, 2:]) / 2).mean(axis=0)
+    row = ("top", "middle", "bottom")[min(int(3 * y), 2)]
+    column = ("left", "centre", "right")[min(int(3 * x), 2)]
+    return f"{row} {column}"
+
+
+def _text_in(words: Sequence[Word], boxes: Sequence[Box]) -> str:
+    found = []
+    for word in words:
+        x, y = (word.box[0] + word.box[2]) / 2, (word.box[1] + word.box[3]) / 2
+        if any(
+            x0 - NEAR <= x <= x1 + NEAR and y0 - NEAR <= y <= y1 + NEAR for x0, y0, x1, y1 in boxes
+        ):
+            found.append(word.text)
+    return bare(" ".join(found[:MOST_WORDS])) + (" …" if len(found) > MOST_WORDS else "")

@@ -1,0 +1,40 @@
+"""Bounded rooms for heavy work: what is slow can't stop the rest, and what is too much is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+
+from docpruner.web.problems import Refused
+
+T = TypeVar("T")
+
+
+class Lane:
+    """So many threads, and so many requests that may wait for one; more are refused."""
+
+    def __init__(self, threads: int, waiting: int) -> None:
+        self._limiter: CapacityLimiter | None = None  # belongs to a running event loop
+        self._threads, self._most = threads, threads + waiting
+        self._inside = 0
+
+    async def run(self, work: Callable[[], T]) -> T:
+        if self._inside >= self._most:
+            raise Refused(429, "the server is busy; try again in a moment")
+        self._limiter = self._limiter or CapacityLimiter(self._threads)
+        self._inside += 1
+        try:
+            return await run_sync(work, limiter=self._limiter)
+        finally:
+            self._inside -= 1
+
+
+class Lanes:
+    def __init__(self) -> None:
+        self.light = Lane(8, 256)  # looks into the catalogue
+        self.search = Lane(2, 128)
+        self.pictures = Lane(4, 256)
+        self.sums = Lane(1, 32)  # over all pages

@@ -1,0 +1,96 @@
+"""Errors as answers: `{"error": {"code": …, "message": …}}`, with no path and no traceback."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from docpruner.errors import (
+    DamagedIndexError,
+    DocPrunerError,
+    EncoderError,
+    IndexStateError,
+    PageError,
+    ReductionError,
+    SpecError,
+)
+from docpruner.web.shapes import ErrorAnswer
+
+log = logging.getLogger(__name__)
+
+CODES = {
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "timeout",
+    409: "conflict",
+    413: "too_large",
+    421: "wrong_host",
+    422: "invalid",
+    429: "busy",
+    500: "internal",
+}
+
+OTHERS = {404: "there is nothing here", 405: "this can't be done here"}
+INTERNAL = "something went wrong in the server; docpruner --debug serve … shows what"
+DAMAGED = "a part of the index is damaged; run docpruner verify on it"
+ANOTHER_WRITER = "the index is being written to; try again when that is done"
+
+
+class Refused(HTTPException):
+    """A request that is not answered as it was asked."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(status, message)
+
+
+def error_answer(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    told = {"error": {"code": CODES.get(status, "error"), "message": message}}
+    return JSONResponse(told, status, headers)
+
+
+def described(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a route may answer besides its own, for the OpenAPI document."""
+    always = (401, 403, 421, 422, 429, 500)
+    return {status: {"model": ErrorAnswer} for status in sorted({*always, *statuses})}
+
+
+def answer_errors(app: FastAPI) -> None:
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(DocPrunerError, _known)
+
+
+def _refused(_: Request, error: Exception) -> JSONResponse:
+    refusal = error if isinstance(error, HTTPException) else HTTPException(500, INTERNAL)
+    message = refusal.detail
+    if not isinstance(refusal, Refused):  # the framework's own
+        message = OTHERS.get(refusal.status_code, message)
+    return error_answer(refusal.status_code, message, dict(refusal.headers or {}))
+
+
+def _invalid(_: Request, error: Exception) -> JSONResponse:
+    wrong = error.errors() if isinstance(error, RequestValidationError) else []
+    told = [f"{'.'.join(map(str, entry['loc'][1:]))}: {entry['msg']}" for entry in wrong]
+    return error_answer(422, "; ".join(told))
+
+
+def _known(_: Request, error: Exception) -> JSONResponse:
+    """An error of the package's own. Of those that may name a folder, only what it means."""
+    if isinstance(error, SpecError | ReductionError | EncoderError):
+        return error_answer(422, str(error))
+    if isinstance(error, PageError):
+        gone = error.reason == "does not exist"
+        status, reason = (404, "its file is gone") if gone else (422, error.reason)
+        return error_answer(status, f"{reason}; {error.remedy}")
+    log.error("%s", error)
+    if isinstance(error, IndexStateError):
+        return error_answer(409, ANOTHER_WRITER)
+    return error_answer(500, DAMAGED if isinstance(error, DamagedIndexError) else INTERNAL)

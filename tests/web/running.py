@@ -1,0 +1,95 @@
+"""Servers as processes of their own, on any free port."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import httpx
+
+TESTS = Path(__file__).parent.parent
+COMMAND = """
+from docpruner.cli import serve
+from docpruner.cli.main import app, main
+if "serve" not in {command.name for command in app.registered_commands}:
+    app.command("serve")(serve.run)
+main()
+"""
+
+
+class Server:
+    """`docpruner serve`, or another program that says where it listens."""
+
+    def __init__(self, program: Sequence[str], *, token: str | None = None) -> None:
+        environment = os.environ | {"PYTHONPATH": str(TESTS)}
+        environment.pop("DOCPRUNER_TOKEN", None)
+        if token is not None:
+            environment["DOCPRUNER_TOKEN"] = token
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "error", *program],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            text=True,
+        )
+        line = self.process.stdout.readline()
+        found = re.search(r"http://\S+?:(\d+)/", line)
+        if found is None:
+            self.process.kill()
+            raise AssertionError(f"no address in {line!r}: {self.process.communicate()[1]}")
+        self.line, self.port = line, int(found[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self.client = httpx.Client(base_url=self.url, headers=headers, timeout=60)
+
+    def stop(self, by: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
+        """How it ended, and what it said on standard error."""
+        self.client.close()
+        if self.process.poll() is None:
+            self.process.send_signal(by)
+        try:
+            _, errors = self.process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            _, errors = self.process.communicate()
+        return self.process.returncode, errors
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def get(self, path: str, **options: object) -> httpx.Response:
+        return self.client.get(path, **options)
+
+    def upload(self, *files: tuple[str, bytes], **options: object) -> httpx.Response:
+        sent = [("files", (name, content)) for name, content in files]
+        return self.client.post("/api/documents", files=sent, **options)
+
+    def finished(self, job: str, seconds: float = 60) -> dict:
+        """What became of an upload."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            told = self.get(f"/api/jobs/{job}").json()
+            if told["state"] != "running":
+                return told
+            time.sleep(0.05)
+        raise AssertionError(f"still running: {told}")
+
+
+def served(index: Path, *options: str, token: str | None = None) -> Server:
+    """As a user starts it."""
+    return Server(["-c", COMMAND, "serve", str(index), "--port", "0", *options], token=token)
+
+
+def served_words(index: Path, *options: str, token: str | None = None) -> Server:
+    """Over an index of `WordEncoder`; see `web.words_server` for the options."""
+    return Server(["-m", "web.words_server", str(index), *options], token=token)

@@ -1,0 +1,480 @@
+"""The page that `docpruner serve` shows, used as people use it: in Chromium, over the samples."""
+
+import re
+import shutil
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+import docpruner
+from docpruner import Index
+from web.browsing import Visit, chromium, expect, picture, serving
+
+SAMPLES = Path(docpruner.__file__).parent / "samples"
+REPORT, ARTICLE = "annual-report.pdf", "tidal-energy-article.pdf"
+QUESTION = "In which part of the world did sales go down?"
+EVIL = "<img src=x onerror=alert(1)>.png"  # and its file is gone
+PHONE = {"width": 390, "height": 844}
+SECRET = "correct-horse"
+
+
+@pytest.fixture(scope="module")
+def site(samples_index, tmp_path_factory):
+    index = shutil.copytree(samples_index, tmp_path_factory.mktemp("browser") / "samples.idx")
+    with serving(index, "--allow-changes") as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    """A server that wants a token, allows no changes, and lacks a file."""
+    folder = tmp_path_factory.mktemp("guarded")
+    shutil.copy(SAMPLES / "travel-expense-form.pdf", folder)
+    shutil.copy(SAMPLES / "site-plan.png", folder / EVIL)
+    with Index.create(folder / "few.idx") as new:
+        new.add([folder / "travel-expense-form.pdf", folder / EVIL])
+    (folder / EVIL).unlink()
+    with serving(folder / "few.idx", token=SECRET) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def visit(browser, site):
+    visit = Visit.begin(browser, site)
+    yield visit
+    visit.end()
+
+
+@pytest.fixture
+def page(visit):
+    return visit.page
+
+
+def ask(page, site, question=QUESTION):
+    page.goto(site.address)
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.type(question)
+    page.keyboard.press("Enter")
+    expect(page.locator("#hits a").first).to_be_visible()
+
+
+def hash_of(page):
+    return unquote(page.evaluate("location.hash")).replace("+", " ")
+
+
+def set_knob(page, value):
+    page.locator("#knob").fill(str(value))
+
+
+# ------------------------------------------------------------------ search
+
+
+def test_hits_are_the_servers_with_their_names_scores_and_matched_words(page, site):
+    ask(page, site)
+    hits = site.get("search", q=QUESTION, k=12)["hits"]
+    cards = page.locator("#hits > li")
+    expect(cards).to_have_count(len(hits))
+    for card, hit in zip(cards.all(), hits, strict=True):
+        told = card.inner_text()
+        assert hit["name"] in told
+        assert f"page {hit['page']}\n" in told
+        assert f"{hit['score']:.2f}" in told
+        assert all(word["query"] in told for word in hit["matched"])
+
+
+def test_thumbnails_are_fetched_when_they_come_into_view(page, site):
+    fetched = []
+    page.on("request", lambda request: fetched.append(request.url))
+    page.set_viewport_size({"width": 1280, "height": 400})
+    ask(page, site)
+    page.wait_for_load_state("networkidle")
+    pictures = [url for url in fetched if "/image" in url]
+    assert len(pictures) >= 4
+    assert all("width=320" in url for url in pictures)
+    expect(page.locator("#hits .loaded").first).to_be_visible()
+
+
+def test_more_pages_go_on_where_the_first_ended(page, site):
+    ask(page, site)
+    page.get_by_role("button", name="More pages").click()
+    expect(page.locator("#hits > li")).to_have_count(24)
+    expect(page.locator("#hits a").nth(12)).to_be_focused()
+
+
+def test_filters_narrow_a_search_down_and_stand_in_the_address(page, site):
+    page.goto(site.address)
+    page.locator("#narrow summary").click()
+    page.get_by_label("Document", exact=True).fill("*article*")
+    page.get_by_label("Pages", exact=True).fill("2-3")
+    page.get_by_label("Search the pages").fill("turbine")
+    page.keyboard.press("Enter")
+    expect(page.locator("#hits > li")).to_have_count(2)
+    page.reload()
+    expect(page.locator("#hits > li")).to_have_count(2)
+    assert page.get_by_label("Document", exact=True).input_value() == "*article*"
+
+
+def test_no_hit_and_a_wrong_filter_say_what_to_do(visit, site):
+    page = visit.page
+    page.goto(f"{site.address}#/search?q=turbine&document=nothing.pdf")
+    expect(page.get_by_text("No page answers that.").last).to_be_visible()
+    expect(page.get_by_text("narrow down less")).to_be_visible()
+    page.goto(f"{site.address}#/search?q=turbine&metadata=2024")
+    expect(page.get_by_role("alert")).to_contain_text("key=value")
+    assert all("422" in told for told in visit.wrong)  # the browser's own line about it
+    visit.wrong.clear()
+
+
+# ------------------------------------------------------------------ a page
+
+
+def test_a_hit_opens_large_and_back_returns_to_it(page, site):
+    ask(page, site)
+    page.locator("#hits a").nth(1).click()
+    hit = site.get("search", q=QUESTION)["hits"][1]
+    expect(page.locator("#page-name")).to_have_text(hit["name"])
+    expect(page.locator("#page-number")).to_contain_text(f"page {hit['page']} of 13")
+    expect(page.locator("#word-told")).to_contain_text(f"{hit['score']:.2f}")
+    page.go_back()
+    expect(page.locator("#hits a").nth(1)).to_be_focused()
+
+
+def test_one_word_alone_is_another_picture_and_survives_a_reload(page, site):
+    page.goto(site.page(REPORT, 3, q=QUESTION))
+    sales = page.get_by_role("button", name=re.compile("^sales"))
+    expect(sales).to_contain_text("0.64")
+    every = picture(page)
+    sales.click()
+    expect(sales).to_have_attribute("aria-pressed", "true")
+    alone = picture(page)
+    assert alone != every
+    assert "word=7" in hash_of(page)
+    page.reload()
+    expect(sales).to_have_attribute("aria-pressed", "true")
+    assert picture(page) == alone
+
+
+def test_the_overlay_switches_between_matches_kept_and_the_plain_page(page, site):
+    page.goto(site.page(REPORT, 3, q=QUESTION))
+    expect(page.get_by_role("button", name="All words")).to_be_visible()
+    pictures = {picture(page)}
+    for name in ("Kept", "Plain", "Matches"):
+        page.get_by_text(name, exact=True).click()
+        pictures.add(picture(page))
+    assert len(pictures) == 3
+    page.get_by_text("Kept", exact=True).click()
+    told = site.get(f"pages/{site.id_of(REPORT)}/3")
+    expect(page.locator("#page-vectors")).to_have_text(str(told["kept_vectors"]))
+
+
+def test_a_match_far_down_the_page_is_scrolled_to(browser, site):
+    visit = Visit.begin(browser, site, reduced_motion="reduce")
+    page = visit.page
+    page.goto(site.page(REPORT, 6, q="electricity and heating bill"))
+    expect(page.get_by_role("button", name="All words")).to_be_visible()
+    expect(page.locator("#view-page")).not_to_have_class("busy")
+    sheet = page.locator("#page-canvas").bounding_box()
+    (best,) = site.get("search", q="electricity", document=REPORT, pages=6)["hits"]
+    y = sheet["y"] + best["matches"][0]["boxes"][0][1] * sheet["height"]
+    assert page.evaluate("scrollY") > 100
+    assert 0 < y < 800
+    visit.end()
+
+
+def test_next_and_previous_stop_at_the_ends(page, site):
+    page.goto(site.page(REPORT, 12, q=QUESTION))
+    page.get_by_role("link", name="Next page").click()
+    expect(page.locator("#page-number")).to_have_text("page 13 of 13")
+    expect(page.get_by_role("button", name="All words")).to_be_visible()  # matches of this page
+    assert page.locator("#next").get_attribute("href") is None
+    page.get_by_role("link", name="Previous page").click()
+    expect(page.locator("#page-number")).to_have_text("page 12 of 13")
+
+
+def test_the_original_file_can_be_had(page, site):
+    page.goto(site.page(REPORT, 3))
+    expect(page.locator("#page-number")).to_have_text("page 3 of 13")
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Original").click()
+    assert saved.value.path().read_bytes() == (SAMPLES / REPORT).read_bytes()
+
+
+def test_a_page_without_words_says_so(page, site):
+    page.goto(site.page("landlord-letter-scan.tiff", 1))
+    expect(page.get_by_text("No words were found on this page")).to_be_visible()
+
+
+def test_a_file_that_is_gone_leaves_its_figures_and_its_name_is_only_text(browser, guarded):
+    visit = Visit.begin(browser, guarded)
+    page = visit.page
+    page.goto(guarded.page(EVIL, 1))
+    expect(page.locator("#page-name")).to_have_text(EVIL)
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.locator("#page-vectors")).to_have_text("1")
+    page.goto(f"{guarded.address}#/search")
+    expect(page.get_by_text("No picture")).to_be_visible()
+    expect(page.locator(".hit-name", has_text=EVIL)).to_be_visible()
+    assert all("Failed to load resource" in told for told in visit.wrong)
+    page.context.close()
+
+
+# ------------------------------------------------------------------ the explorer
+
+
+def test_moving_k_changes_page_and_index_as_the_server_would(page, site):
+    page.goto(site.page(REPORT, 5, show="explore"))
+    expect(page.locator("#knob-value")).to_have_text("−0.25")
+    seen = set()
+    for k in (-1, -0.25, 0, 0.35, 1.5):
+        set_knob(page, k)
+        spec = f"docpruner:k={k}"
+        told = site.get(f"pages/{site.id_of(REPORT)}/5/reduction", spec=spec)
+        expect(page.locator("#page-vectors")).to_have_text(str(told["vectors"]))
+        expect(page.locator("#page-bytes")).to_have_text(size(told["bytes"]))
+        whole = site.get("whatif", spec=spec)
+        expect(page.locator("#whatif-spec")).to_have_text(spec)
+        expect(page.locator("#whatif-vectors")).to_have_text(f"{whole['vectors']:,}")
+        expect(page.locator("#whatif-pruned")).to_have_text(f"{100 * whole['pruned']:.0f}%")
+        seen.add(picture(page))
+    assert len(seen) == 5
+    assert "spec=docpruner:k=1.5" in hash_of(page)
+    page.reload()
+    expect(page.locator("#knob-value")).to_have_text("1.5")
+
+
+def size(count):
+    return f"{count} bytes" if count < 1000 else f"{count / 1000:.1f} kB"
+
+
+KEPT_HERE = """async ([page, factors]) => {
+  const { above, adaptiveThreshold } = await import("/static/reduce.js");
+  return factors.map((k) => above(page, adaptiveThreshold(page, k)).map(Number));
+}"""
+
+
+def test_the_browser_keeps_the_patches_that_the_server_keeps(page, site):
+    page.goto(site.address)
+    factors = [round(-1 + 0.05 * step, 2) for step in range(51)]
+    path = f"pages/{site.id_of(REPORT)}/5"
+    here = page.evaluate(KEPT_HERE, [site.get(path), factors])
+    for k, kept in zip(factors, here, strict=True):
+        assert kept == site.get(f"{path}/reduction", spec=f"docpruner:k={k}")["kept"], k
+
+
+@pytest.mark.parametrize(
+    ("strategy", "value", "spec"),
+    [
+        ("attention-ratio", 0.7, "attention-ratio:ratio=0.7"),
+        ("attention-threshold", 1.5, "attention-threshold:threshold=1.5"),
+        ("random", 0.3, "random:ratio=0.3"),
+    ],
+)
+def test_other_strategies_keep_what_the_server_says(page, site, strategy, value, spec):
+    page.goto(site.page(ARTICLE, 2, show="explore"))
+    page.get_by_label("Strategy").select_option(strategy)
+    set_knob(page, value)
+    told = site.get(f"pages/{site.id_of(ARTICLE)}/2/reduction", spec=spec)
+    expect(page.locator("#page-vectors")).to_have_text(str(told["vectors"]))
+    expect(page.locator("#whatif-spec")).to_have_text(spec)
+
+
+def test_the_explorer_opens_on_some_page_and_keeps_the_rule_from_page_to_page(page, site):
+    page.goto(site.address)
+    page.get_by_role("link", name="Explorer").click()
+    expect(page.locator("#knob")).to_be_visible()
+    set_knob(page, 0.5)
+    expect(page.locator("#whatif-spec")).to_have_text("docpruner:k=0.5")
+    last = page.locator("#page-number").inner_text()
+    page.locator("#page-name").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#page-number")).not_to_have_text(last)
+    expect(page.locator("#knob-value")).to_have_text("0.5")
+
+
+# ------------------------------------------------------------------ the index
+
+
+def test_the_index_page_tells_what_the_server_counts(page, site):
+    page.goto(f"{site.address}#/index")
+    told = site.get("stats")
+    expect(page.locator("#stat-documents")).to_have_text(str(told["documents"]))
+    expect(page.locator("#stat-pages")).to_have_text(str(told["pages"]))
+    expect(page.locator("#stat-pruned")).to_have_text(f"{100 * told['pruned']:.1f}%")
+    for part in ("builtin-v1", "docpruner:k=-0.25", "int8"):
+        expect(page.locator(".pairs")).to_contain_text(part)
+    page.get_by_label("Filter documents").fill("REPORT")
+    expect(page.locator("#documents > li")).to_have_count(1)
+
+
+def test_documents_are_added_with_their_problems_and_removed_after_a_question(page, site, tmp_path):
+    form = shutil.copy(SAMPLES / "travel-expense-form.pdf", tmp_path / "another form.pdf")
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.7\nnothing")
+    page.goto(f"{site.address}#/index")
+    expect(page.get_by_role("button", name="choose files")).to_be_visible()
+    before = page.locator("#documents > li").count()
+    page.locator("#files").set_input_files([form, broken])
+    expect(page.locator("#job")).to_contain_text("2 pages added", timeout=20_000)
+    expect(page.locator("#job")).to_contain_text("broken.pdf is")
+    expect(page.locator("#documents > li")).to_have_count(before + 1)
+
+    remove = page.get_by_role("button", name="Remove another form.pdf")
+    remove.click()
+    expect(page.get_by_role("dialog")).to_contain_text("Remove another form.pdf")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    assert "another form.pdf" in [d["name"] for d in site.get("documents")["documents"]]
+    remove.click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(page.locator("#documents > li")).to_have_count(before)
+    assert "another form.pdf" not in [d["name"] for d in site.get("documents")["documents"]]
+
+
+DROP = """(text) => {
+  const carried = new DataTransfer();
+  carried.items.add(new File([text], "dropped.txt"));
+  document.getElementById("add").dispatchEvent(
+    new DragEvent("drop", { dataTransfer: carried, bubbles: true, cancelable: true }));
+}"""
+
+
+def test_a_dropped_file_that_is_no_document_is_explained(visit, site):
+    page = visit.page
+    page.goto(f"{site.address}#/index")
+    expect(page.locator("#add")).to_be_visible()
+    page.evaluate(DROP, "not a document")
+    expect(page.locator("#job .bad")).to_contain_text("dropped.txt")
+    visit.wrong.clear()  # the browser's own line, if the server refuses it
+
+
+# ------------------------------------------------------------------ for everybody
+
+VIEWS = {
+    "documents": "#/search",
+    "hits": f"#/search?q={QUESTION}",
+    "a hit": f"#/page/1/3?q={QUESTION}",
+    "the explorer": "#/page/1/5?show=explore",
+    "the index": "#/index",
+}
+
+
+def seen(page, site):
+    """Each view in turn, once all of it is there."""
+    for name, where in VIEWS.items():
+        page.goto("about:blank")
+        page.goto(site.address + where)
+        page.wait_for_load_state("networkidle")
+        yield name
+
+
+UNNAMED = """() => [...document.querySelectorAll("input, select, button, a, canvas, svg[role=img]")]
+  .filter((item) => item.checkVisibility({ visibilityProperty: true }))
+  .filter((item) => !(item.innerText || item.ariaLabel || item.title || item.labels?.length))
+  .map((item) => item.outerHTML.slice(0, 80))"""
+
+
+def test_every_view_fits_a_phone_and_names_what_can_be_used(browser, site):
+    visit = Visit.begin(browser, site, has_touch=True, is_mobile=True)
+    visit.page.set_viewport_size(PHONE)
+    for view in seen(visit.page, site):
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390, view
+        assert visit.page.evaluate(UNNAMED) == [], view
+    visit.end()
+
+
+CONTRASTS = """() => {
+  const light = (value) => {
+    const [r, g, b] = value.match(/\\w\\w/g).map((pair) => parseInt(pair, 16) / 255)
+      .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => {
+    const value = style.getPropertyValue(name).trim().slice(1);
+    return light(value.length === 3 ? value.replace(/./g, "$&$&") : value);
+  };
+  const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  const pairs = {
+    "--ink": ["--page", "--card", "--tint", "--bad-tint", "--well"],
+    "--soft": ["--page", "--card", "--rule", "--well"],
+    "--accent": ["--page", "--card", "--tint"],
+    "--on-accent": ["--accent"], "--bad": ["--bad-tint"],
+  };
+  return Object.entries(pairs).flatMap(([text, grounds]) =>
+    grounds.map((ground) => [text, ground, ratio(colour(text), colour(ground))]));
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_in_light_and_dark(browser, site, scheme):
+    visit = Visit.begin(browser, site, color_scheme=scheme)
+    visit.page.goto(f"{site.address}#/index")
+    expect(visit.page.locator("#stat-pages")).to_be_visible()
+    ground = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (int(re.findall(r"\d+", ground)[0]) < 60) == (scheme == "dark")
+    weak = [pair for pair in visit.page.evaluate(CONTRASTS) if pair[2] < 4.5]  # AA
+    visit.end()
+    assert weak == []
+
+
+def test_everything_can_be_reached_by_keyboard(page, site):
+    page.goto(site.page(REPORT, 1))
+    expect(page.locator("#page-name")).to_be_focused()
+    page.keyboard.press("/")
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Enter")
+    expect(page.locator("#hits a").first).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#hits a").first).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#hits a").nth(1)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#page-number")).to_have_text("page 12 of 13")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#page-number")).to_have_text("page 13 of 13")
+    page.keyboard.press("Escape")
+    expect(page.locator("#hits a").nth(1)).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#q")).to_be_focused()
+
+
+def test_a_server_that_is_gone_is_told_and_tried_again(visit, site):
+    page = visit.page
+    ask(page, site)
+    page.route("**/api/**", lambda route: route.abort())
+    page.locator("#q").fill("dividend")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("The server does not answer")
+    page.unroute("**/api/**")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("#hits a").first).to_be_visible()
+    assert all("Failed to load resource" in told for told in visit.wrong)
+    visit.wrong.clear()
+
+
+def test_a_token_is_taken_from_the_address_and_needed(browser, guarded):
+    visit = Visit.begin(browser, guarded)
+    page = visit.page
+    page.goto(f"{guarded.address}?token={SECRET}#/search?q=travel&document=*.pdf")
+    expect(page.locator("#hits .loaded").first).to_be_visible()
+    assert SECRET not in page.url
+    page.reload()
+    expect(page.locator("#hits .loaded").first).to_be_visible()
+    page.goto(f"{guarded.address}#/index")
+    expect(page.locator("#stat-pages")).to_be_visible()
+    expect(page.locator("#add")).to_be_hidden()  # changes are not allowed here
+    expect(page.get_by_role("button", name=re.compile("^Remove"))).to_have_count(0)
+    visit.end()
+
+    stranger = Visit.begin(browser, guarded)
+    stranger.page.goto(f"{guarded.address}#/index")
+    expect(stranger.page.get_by_role("alert")).to_contain_text("needs a token")
+    stranger.page.context.close()

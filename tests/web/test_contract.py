@@ -1,0 +1,279 @@
+"""Every route answers as it is described, over an index of the sample documents."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from docpruner.facade import Index
+from web.conftest import SAMPLES
+
+LOOKS = [
+    "/",
+    "/api/health",
+    "/api/stats",
+    "/api/documents",
+    "/api/search?q=dividend",
+    "/api/pages/1/3",
+    "/api/pages/1/3/reduction?spec=docpruner:k=0.5",
+    "/api/whatif?spec=docpruner:k=0.5",
+    "/api/openapi.json",
+]
+WRONG = [
+    ("/api/nothing", 404, "not_found"),
+    ("/nothing", 404, "not_found"),
+    ("/static/nothing.js", 404, "not_found"),
+    ("/api/pages/999/1", 404, "not_found"),
+    ("/api/pages/1/999", 404, "not_found"),
+    ("/api/pages/1/999/image", 404, "not_found"),
+    ("/api/pages/1/999/original", 404, "not_found"),
+    ("/api/pages/x/1", 422, "invalid"),
+    ("/api/pages/0/1", 422, "invalid"),
+    ("/api/pages/99999999999999999999/1", 422, "invalid"),
+    ("/api/jobs/none", 404, "not_found"),
+    ("/api/search", 422, "invalid"),
+    ("/api/search?q=", 422, "invalid"),
+    ("/api/search?q=%20", 422, "invalid"),
+    (f"/api/search?q={'x' * 1001}", 422, "invalid"),
+    ("/api/search?q=a&k=0", 422, "invalid"),
+    ("/api/search?q=a&k=101", 422, "invalid"),
+    ("/api/search?q=a&pages=b", 422, "invalid"),
+    ("/api/search?q=a&pages=9-3", 422, "invalid"),
+    ("/api/search?q=a&metadata=year", 422, "invalid"),
+    ("/api/pages/1/1/image?width=63", 422, "invalid"),
+    ("/api/pages/1/1/image?width=2001", 422, "invalid"),
+    ("/api/pages/1/1/image?overlay=other", 422, "invalid"),
+    ("/api/pages/1/1/image?overlay=match", 422, "invalid"),
+    ("/api/pages/1/1/image?overlay=match&q=one+two&word=2", 422, "invalid"),
+    ("/api/whatif?spec=nothing", 422, "invalid"),
+    ("/api/whatif?spec=sem-cluster", 422, "invalid"),
+    ("/api/whatif?spec=docpruner:k=0.5%2Bpool-1d", 422, "invalid"),
+    ("/api/pages/1/3/reduction?spec=pivot-threshold", 422, "invalid"),
+]
+
+
+@pytest.fixture(scope="module")
+def index(samples_index):
+    with Index.open(samples_index) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def ids(server):
+    listed = server.get("/api/documents").json()["documents"]
+    return {document["name"]: document["id"] for document in listed}
+
+
+def test_health_says_the_version(server):
+    assert server.get("/api/health").json() == {"status": "ok", "version": version("docpruner")}
+
+
+def test_stats_are_those_of_the_index(server, index):
+    told, stats = server.get("/api/stats").json(), index.stats()
+    assert told["name"] == "samples.idx"
+    assert told["settings"]["encoder"] == "builtin-v1"
+    assert told["row_bytes"] == 130
+    assert told["changes_allowed"] is False
+    for name in ("documents", "pages", "vectors", "vectors_unpruned", "pruned_histogram", "pruned"):
+        assert told[name] == getattr(stats, name)
+
+
+def test_documents_are_called_by_their_names(server):
+    listed = server.get("/api/documents").json()["documents"]
+    assert {d["name"]: d["pages"] for d in listed}["annual-report.pdf"] == 13
+    assert len(listed) == 6
+    assert all(d["metadata"] == {"year": "2024"} for d in listed)
+
+
+def test_a_search_gives_the_hits_of_the_index(server, index, ids):
+    query = "In which part of the world did sales go down?"
+    told = server.get("/api/search", params={"q": query, "k": 3}).json()
+    hits = index.search(query, 3)
+    assert told["query"] == query
+    assert told["milliseconds"] > 0
+    assert [hit["rank"] for hit in told["hits"]] == [1, 2, 3]
+    found = [(hit["name"], hit["page"], hit["score"]) for hit in told["hits"]]
+    assert found == [(Path(h.document).name, h.page, round(h.score, 4)) for h in hits]
+    first = told["hits"][0]
+    assert first["document"] == ids["annual-report.pdf"]
+    assert {"query": "sales", "page": "sell"} in first["matched"]
+    assert [match["word"] for match in first["matches"]] == [m.word for m in hits[0].matches]
+    boxes = [match["boxes"] for match in first["matches"]]
+    assert np.allclose(boxes, [m.boxes for m in hits[0].matches], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("filters", "allowed"),
+    [
+        ({"document": "*slides*"}, lambda hit: "slides" in hit["name"]),
+        ({"pages": "2-3"}, lambda hit: hit["page"] in (2, 3)),
+        ({"pages": "4"}, lambda hit: hit["page"] == 4),
+        ({"pages": "8-"}, lambda hit: hit["page"] >= 8),
+        ({"metadata": ["year=2024", "a=b"]}, lambda _: False),
+        ({"metadata": "year=2024"}, lambda _: True),
+    ],
+)
+def test_a_search_can_be_narrowed(server, filters, allowed):
+    hits = server.get("/api/search", params={"q": "revenue", "k": 50, **filters}).json()["hits"]
+    assert all(map(allowed, hits))
+    assert bool(hits) is ("a=b" not in filters.get("metadata", ()))
+
+
+def test_a_page_tells_what_was_kept_of_it(server, index, ids):
+    told = server.get(f"/api/pages/{ids['annual-report.pdf']}/3").json()
+    stored = index.page(str(SAMPLES / "annual-report.pdf"), 3)
+    assert (told["name"], told["page"], told["pages"]) == ("annual-report.pdf", 3, 13)
+    assert told["width"] == pytest.approx(595, abs=1)
+    assert told["words_from"] == "text layer"
+    assert told["patches"] == len(told["boxes"]) == len(told["kept"]) == len(stored.map.cells)
+    assert told["kept_vectors"] == sum(told["kept"]) == len(stored.vectors)
+    assert np.allclose(told["boxes"], stored.map.boxes, atol=1e-4)
+    importance = np.array(told["importance"])
+    assert told["mean"] == pytest.approx(importance.mean(), rel=1e-3)
+    assert told["std"] == pytest.approx(importance.std(), rel=1e-3)
+    assert told["threshold"] == pytest.approx(told["mean"] - 0.25 * told["std"])
+    assert told["kept"] == (importance > told["threshold"]).astype(int).tolist()
+    assert 0 < told["entropy"] < np.log(told["patches"])
+
+
+@pytest.mark.parametrize(
+    "spec", ["docpruner:k=0.5", "attention-ratio:ratio=0.7", "random:ratio=0.5"]
+)
+def test_a_reduction_keeps_as_many_as_it_says(server, ids, spec):
+    page = f"/api/pages/{ids['annual-report.pdf']}/3"
+    told = server.get(f"{page}/reduction", params={"spec": spec}).json()
+    patches = server.get(page).json()["patches"]
+    assert told["spec"].startswith(spec)
+    assert len(told["kept"]) == patches
+    assert told["vectors"] == sum(told["kept"])
+    assert told["bytes"] == 130 * told["vectors"]
+    assert (told["threshold"] is not None) is spec.startswith("docpruner")
+
+
+def test_a_reduction_by_the_spec_of_the_index_is_what_is_stored(server, ids):
+    page = f"/api/pages/{ids['product-launch-slides.pdf']}/2"
+    told = server.get(f"{page}/reduction", params={"spec": "docpruner:k=-0.25"}).json()
+    assert told["kept"] == server.get(page).json()["kept"]
+
+
+def test_what_if_agrees_with_the_index_and_with_pruning_it(server, index):
+    stats = index.stats()
+    same = server.get("/api/whatif", params={"spec": stats.settings.spec}).json()
+    assert (same["pages"], same["vectors"]) == (stats.pages, stats.vectors)
+    assert same["vectors_unpruned"] == stats.vectors_unpruned
+    assert same["bytes"] == stats.bytes_of_vectors
+    assert same["bytes_unpruned_float16"] == stats.bytes_unpruned_float16
+    assert same["pruned"] == pytest.approx(stats.pruned)
+    assert same["histogram"] == stats.pruned_histogram
+    stricter = server.get("/api/whatif", params={"spec": "docpruner:k=1"}).json()
+    assert stricter["vectors"] == index.prune("docpruner:k=1", dry_run=True).after
+    looser = server.get("/api/whatif", params={"spec": "docpruner:k=-1"}).json()
+    assert stats.vectors < looser["vectors"] <= stats.vectors_unpruned
+
+
+@pytest.mark.parametrize("width", [64, 300, 900, 2000])
+def test_a_page_is_drawn_as_wide_as_asked(server, ids, width):
+    answer = server.get(f"/api/pages/{ids['annual-report.pdf']}/1/image", params={"width": width})
+    assert answer.headers["content-type"] == "image/webp"
+    picture = Image.open(io.BytesIO(answer.content))
+    assert picture.width == width
+    assert picture.height / picture.width == pytest.approx(842 / 595, rel=0.02)
+
+
+def test_a_scan_is_drawn_too(server, ids):
+    answer = server.get(f"/api/pages/{ids['landlord-letter-scan.tiff']}/2/image?width=200")
+    assert Image.open(io.BytesIO(answer.content)).width == 200
+
+
+def test_a_picture_is_not_sent_twice(server, ids):
+    path = f"/api/pages/{ids['annual-report.pdf']}/2/image?width=200"
+    first = server.get(path)
+    assert first.headers["cache-control"] == "private, no-cache"
+    again = server.get(path, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert server.get(path).content == first.content
+    assert server.get(path.replace("200", "201")).headers["etag"] != first.headers["etag"]
+
+
+@pytest.mark.parametrize(
+    "overlay",
+    ["overlay=kept", "overlay=match&q=dividend+growth", "overlay=match&q=dividend+growth&word=1"],
+)
+def test_overlays_change_the_picture(server, ids, overlay):
+    page = f"/api/pages/{ids['annual-report.pdf']}/3/image"
+    plain, lit = (server.get(f"{page}?{part}") for part in ("width=600", f"width=600&{overlay}"))
+    assert lit.status_code == 200
+    assert lit.headers["etag"] != plain.headers["etag"]
+    assert lit.content != plain.content
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("annual-report.pdf", "application/pdf"),
+        ("site-plan.png", "image/png"),
+        ("landlord-letter-scan.tiff", "image/tiff"),
+    ],
+)
+def test_the_original_is_the_file(server, ids, name, kind):
+    answer = server.get(f"/api/pages/{ids[name]}/1/original")
+    assert answer.content == (SAMPLES / name).read_bytes()
+    assert answer.headers["content-type"] == kind
+    assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
+    assert "sandbox" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(("path", "status", "code"), WRONG)
+def test_errors_have_one_shape(server, path, status, code):
+    answer = server.get(path)
+    assert answer.status_code == status
+    assert answer.json()["error"]["code"] == code
+    assert len(answer.json()["error"]["message"]) > 10
+
+
+def test_other_methods_are_refused(server):
+    answer = server.client.put("/api/stats")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (405, "method_not_allowed")
+
+
+def test_the_page_and_its_files_are_served(server):
+    page = server.get("/")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    for name in re.findall(r'static/([\w.-]+)"', page.text):
+        assert server.get(f"/static/{name}").status_code == 200
+
+
+@pytest.mark.parametrize("path", [*LOOKS, "/api/nothing", "/api/search", "/api/pages/1/1/image"])
+def test_every_answer_has_the_headers(server, path):
+    headers = server.get(path).headers
+    assert headers["content-security-policy"].startswith("default-src 'none'")
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert "set-cookie" not in headers
+    assert "server" not in headers
+
+
+@pytest.mark.parametrize("path", LOOKS + [path for path, _, _ in WRONG])
+def test_no_answer_tells_where_things_lie(server, samples_index, path):
+    text = server.get(path).text
+    assert str(SAMPLES) not in text
+    assert str(samples_index.parent) not in text
+    assert "Traceback" not in text
+
+
+def test_the_openapi_document_describes_every_route(server):
+    described = json.loads(server.get("/api/openapi.json").text)["paths"]
+    assert set(described) == {
+        "/api/health", "/api/stats", "/api/documents", "/api/documents/{document}", "/api/search",
+        "/api/pages/{document}/{number}", "/api/pages/{document}/{number}/image",
+        "/api/pages/{document}/{number}/original", "/api/pages/{document}/{number}/reduction",
+        "/api/whatif", "/api/jobs/{job}",
+    }  # fmt: skip

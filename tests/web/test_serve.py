@@ -1,0 +1,70 @@
+"""`docpruner serve` as a command."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from web.running import COMMAND, served
+
+
+def failing(*arguments: str, program: str = COMMAND) -> str:
+    """The one line that a command fails with."""
+    environment = {k: v for k, v in os.environ.items() if k != "DOCPRUNER_TOKEN"}
+    done = subprocess.run(
+        [sys.executable, "-c", program, "serve", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def test_a_port_in_use_is_told(server, samples_index):
+    told = failing(str(samples_index), "--port", str(server.port))
+    assert f"port {server.port} is in use; choose another with --port" in told
+
+
+def test_an_index_that_is_not_there_is_told(tmp_path):
+    assert "holds no index" in failing(str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.7.7", "::", "example.org"])
+def test_other_hosts_need_a_token(samples_index, host):
+    assert "DOCPRUNER_TOKEN" in failing(str(samples_index), "--host", host)
+
+
+def test_a_token_must_not_be_easy(samples_index):
+    assert "too easy to guess" in failing(str(samples_index), "--token", "abc")
+
+
+def test_a_missing_extra_is_named(samples_index):
+    without = "import importlib.util as u; u.find_spec = lambda name: None\n"
+    told = failing(str(samples_index), program=without + COMMAND)
+    assert 'serving needs the "web" extra: pip install "docpruner[web]"' in told
+
+
+def test_help_has_an_example():
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, "serve", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "docpruner serve reports.idx --open" in done.stdout
+
+
+def test_ctrl_c_is_no_error(samples_index):
+    running = served(samples_index)
+    assert running.line.startswith(str(samples_index))
+    assert running.get("/api/health").status_code == 200
+    assert running.stop(signal.SIGINT) == (0, "")

@@ -75,9 +75,14 @@ def _levels(axes: Axes, base: SettingResult) -> None:
     beside(axes, ENOUGH * base.score, f"{ENOUGH:.0%}".replace("%", " %"), "top")
 
 
+WIDE = 50
+
+
 def _bytes_axis(axes: Axes) -> None:
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
+    low, high = axes.get_xlim()
+    wide = low > 0 and high / low > WIDE  # where more ticks would run into each other
+    axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 3) if wide else (1, 2, 5)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g} kB"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("stored for a page (logarithmic)", color=FAINT)

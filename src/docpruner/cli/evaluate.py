@@ -110,7 +110,9 @@ def make_study(
     trust_remote_code: bool,
     latency: int = 0,
 ) -> Study:
-    from docpruner.evaluate.study import Study
+    from docpruner.evaluate.study import Study, require_libraries
+
+    require_libraries()
 
     load = partial(load_encoder, encoder, device=device, trust_remote_code=trust_remote_code)
     takes_prompt = not EncoderName.read(encoder).checkpoint.startswith("builtin")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from docpruner.encoders.registry import Encoder
-from docpruner.errors import EncoderError, PageError
+from docpruner.errors import EncoderError, MissingExtraError, PageError
 from docpruner.evaluate.calibrate import candidates
 from docpruner.evaluate.data import DataSet
 from docpruner.evaluate.encoded import EncodedData, as_encoded, encode_data
@@ -28,6 +29,15 @@ if TYPE_CHECKING:
     from docpruner.evaluate.report import Example
 
 EXAMPLES = 6  # pages drawn for the report
+
+
+LIBRARIES = ("ir_measures", "jinja2", "matplotlib", "scipy")
+
+
+def require_libraries() -> None:
+    """Fails at once for what is missing, not after minutes of encoding."""
+    if any(importlib.util.find_spec(name) is None for name in LIBRARIES):
+        raise MissingExtraError("measuring", "eval")
 
 
 @dataclass(frozen=True)

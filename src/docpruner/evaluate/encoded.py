@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from docpruner.encoders.registry import Encoder
+from docpruner.encoders.registry import Encoder, EncoderName
 from docpruner.evaluate.data import DataSet
 from docpruner.index.catalogue import NAME
 from docpruner.index.records import StoredPage
@@ -80,8 +80,8 @@ def encode_data(
     return EncodedData(data, encoder.name, folder, rows, tuple(page_ids), tuple(vectors))
 
 
-def as_encoded(page: StoredPage) -> PageEmbedding:
-    """A stored page of which nothing was pruned, as the encoder gave it."""
+def as_encoded(page: StoredPage, encoder: str) -> PageEmbedding:
+    """A stored page of which nothing was pruned, as the encoder of that name gave it."""
     found = page.map
     importance = found.importance
     assert importance is not None  # such indexes are made with them
@@ -93,6 +93,7 @@ def as_encoded(page: StoredPage) -> PageEmbedding:
         found.cells,
         found.boxes,
         found.global_vector,
+        EncoderName.read(encoder).prompt,
     )
 
 

@@ -45,7 +45,7 @@ def thresholds(data: EncodedData) -> tuple[float, ...]:
     chosen = np.linspace(0, len(data.rows) - 1, min(SAMPLED_PAGES, len(data.rows))).astype(int)
     with PageStore(data.folder) as store:
         stored = [store.page(data.rows[place]) for place in chosen]
-    pages = [as_encoded(page) for page in stored if page is not None]
+    pages = [as_encoded(page, data.encoder) for page in stored if page is not None]
     importances = np.concatenate([page.importance[page.patches] for page in pages])
     return tuple(float(f"{value:.4g}") for value in np.quantile(importances, RATIOS))
 
@@ -179,7 +179,7 @@ def _search_times(data: EncodedData, settings: Sequence[Setting]) -> list[float]
     queries = data.queries[:TIMED_QUERIES]
     with PageStore(data.folder) as store:
         stored = [store.page(data.rows[place]) for place in chosen]
-    pages = [as_encoded(page) for page in stored if page is not None]
+    pages = [as_encoded(page, data.encoder) for page in stored if page is not None]
     search = {setting.spec: _search_of(pages, setting, queries) for setting in settings}
     base = search[settings[0].spec]
     times = {spec: _ratio(way, base) for spec, way in search.items()}

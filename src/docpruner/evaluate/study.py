@@ -134,7 +134,7 @@ def examples(encoded: EncodedData, results: Results) -> list[Example]:
             stored = store.page(encoded.rows[places[answer]])
             if stored is None:
                 continue
-            page = as_encoded(stored)
+            page = as_encoded(stored, encoded.encoder)
             reduction = reduced(page, read_setting(DEFAULT))
             kept = np.isin(page.patches, reduction.sources)
             try:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -67,7 +66,7 @@ def sweep(
     chunks = [data.rows[at : at + CHUNK] for at in range(0, len(data.rows), CHUNK)]
     top = _Top(len(settings), len(data.queries))
     parts: list[_Part] = []
-    task = _Task(data.folder, tuple(data.queries), tuple(settings))
+    task = _Task(data, tuple(settings))
     for part in _mapped(task, chunks, workers or usable_cores()):
         top.add(part.scores)
         parts.append(part)
@@ -122,12 +121,10 @@ class _Part:
 class _Task:
     """What a process does with some pages; it opens the index for itself."""
 
-    def __init__(
-        self, folder: Path, queries: tuple[FloatArray, ...], settings: tuple[Setting, ...]
-    ) -> None:
-        self._folder, self._settings = folder, settings
-        self._words = np.ascontiguousarray(np.concatenate(queries).T)  # (dim, words)
-        counts = [len(query) for query in queries]
+    def __init__(self, data: EncodedData, settings: tuple[Setting, ...]) -> None:
+        self._folder, self._encoder, self._settings = data.folder, data.encoder, settings
+        self._words = np.ascontiguousarray(np.concatenate(data.queries).T)  # (dim, words)
+        counts = [len(query) for query in data.queries]
         self._starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
         self._store: PageStore | None = None
 
@@ -141,7 +138,7 @@ class _Task:
         for number, row in enumerate(rows):
             stored = self._store.page(row)
             assert stored is not None  # nobody removes pages from a cache
-            page = as_encoded(stored)
+            page = as_encoded(stored, self._encoder)
             patches.append(len(page.patches))
             special.append(len(page.vectors) - len(page.patches))
             entropy.append(page.entropy)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from docpruner.errors import PageError
@@ -89,12 +88,7 @@ class Document:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _sheet(self, number: int) -> AbstractContextManager[Sheet]:

@@ -27,7 +27,7 @@ types: $(INSTALLED)
 	$(BIN)/mypy
 
 unit: $(INSTALLED)
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto
 
 # 200 kills, 2000 flipped bits of catalogues, 4500 damaged files; what was tried is told at the end.
 faults: $(INSTALLED)

@@ -212,8 +212,8 @@ def test_what_if_then_prune_then_delete_then_compact_then_verify(folder):
     ("arguments", "said"),
     [
         (["search", "nowhere", "x"], "nowhere holds no index; make one with: docpruner index"),
-        (["search", "my.idx", "x", "--pages", "9-3"], "--pages 9-3 is no range of pages"),
-        (["search", "my.idx", "x", "--metadata", "year"], "--metadata year is not KEY=VALUE"),
+        (["search", "my.idx", "x", "--pages", "9-3"], "pages 9-3 is no range of pages"),
+        (["search", "my.idx", "x", "--metadata", "year"], "metadata year is not KEY=VALUE"),
         (["index", "my.idx", "docs", "--spec", "docpruner:k=1"], "has spec docpruner:k=-0.25"),
         (["index", "my.idx", "docs", "--codec", "float16"], "has codec int8, not float16"),
         (["index", "my.idx", "docs", "--encoder", "some/model"], "has encoder builtin-v1, not"),

@@ -21,7 +21,6 @@ from docpruner.explain import (
     PIXELS,
     answers,
     hit_picture,
-    kept_page_picture,
     look,
     matched_words,
     page_picture,
@@ -162,7 +161,7 @@ def test_a_hit_whose_document_is_gone_has_no_picture():
 def test_the_picture_of_what_was_kept_shows_kept_words_darker_than_pruned_ones(index):
     stored = index.page(str(ARTICLE), 2)
     page = draw_page(ARTICLE, 2, PIXELS)
-    picture = kept_page_picture(stored)
+    picture = page_picture(stored)
     assert picture.width == page.width
     assert page.height < picture.height < 1.3 * page.height
     grey = np.asarray(picture.convert("L"), float)
@@ -181,7 +180,7 @@ def test_the_picture_of_what_was_kept_needs_no_importances(tmp_path):
         index.add(FORM)
         stored = index.page(str(FORM), 1)
     assert stored.map.importance is None
-    assert kept_page_picture(stored).width == draw_page(FORM, 1, PIXELS).width
+    assert page_picture(stored).width == draw_page(FORM, 1, PIXELS).width
 
 
 # ---------------------------------------------------------------------- in figures

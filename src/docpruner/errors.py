@@ -7,6 +7,7 @@ DocPrunerError
 ├── ReductionError       a page lacks what a strategy needs
 ├── CodecError           vectors that a codec can't store, bytes it can't read
 ├── ScoringError         queries and corpus that can't be scored
+├── FilterError          a filter of a search that can't be understood
 ├── TapError             a model whose attention can't be read
 ├── EncoderError         a model that can't be loaded, or a page it can't encode
 ├── IndexStateError      an index that is not there, is of another kind, or has another writer
@@ -51,6 +52,10 @@ class CodecError(DocPrunerError, ValueError):
 
 class ScoringError(DocPrunerError, ValueError):
     """Queries and corpus that can't be scored against each other."""
+
+
+class FilterError(DocPrunerError, ValueError):
+    """A filter of a search that can't be understood."""
 
 
 class TapError(DocPrunerError, RuntimeError):

@@ -7,11 +7,12 @@ import threading
 import anyio
 import pytest
 
+from docpruner.errors import FilterError
+from docpruner.search.filters import read_metadata, read_pages
 from docpruner.web.kept import Recent
 from docpruner.web.lanes import Lane
 from docpruner.web.names import short_names
 from docpruner.web.problems import Refused
-from docpruner.web.questions import read_metadata, read_pages
 from docpruner.web.server import hosts_for, is_loopback
 
 
@@ -54,7 +55,7 @@ def test_pages_are_read(text, pages):
 def test_metadata_is_read():
     assert read_metadata(["a=b", "c = d=e"]) == {"a": "b", "c": "d=e"}
     assert read_metadata([]) is None
-    with pytest.raises(Refused, match="key=value"):
+    with pytest.raises(FilterError, match="KEY=VALUE"):
         read_metadata(["=b"])
 
 

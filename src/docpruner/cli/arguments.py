@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docpruner.errors import DocPrunerError
-
 if TYPE_CHECKING:
     from docpruner.facade import Index
 
@@ -34,18 +32,6 @@ MetadataOption = Annotated[
     list[str] | None,
     typer.Option("--metadata", "-m", metavar="KEY=VALUE", help="May be given several times."),
 ]
-
-
-def read_metadata(given: list[str] | None) -> dict[str, str] | None:
-    if not given:
-        return None
-    metadata = {}
-    for text in given:
-        key, equals, value = text.partition("=")
-        if not (equals and key.strip()):
-            raise DocPrunerError(f"--metadata {text} is not KEY=VALUE; write for example year=2024")
-        metadata[key.strip()] = value.strip()
-    return metadata
 
 
 def open_index(folder: Path, *, device: str | None, trust_remote_code: bool) -> Index:

@@ -86,13 +86,13 @@ def _provide_samples(folder: Path) -> None:
 
 def _draw(index: Index, documents: Path, hit: Hit, folder: Path) -> dict[Path, str]:
     """The pictures, and what is on each."""
-    from docpruner.explain import hit_picture, kept_page_picture
+    from docpruner.explain import hit_picture, page_picture
 
     name, number = KEPT
     stored = index.page(str(documents.resolve() / name), number)
     assert stored is not None  # added just now
     kept, match = folder / "kept.png", folder / "match.png"
-    kept_page_picture(stored).save(kept)
+    page_picture(stored).save(kept)
     hit_picture(hit).save(match)
     return {
         kept: f"what was kept of {name}#{number}",

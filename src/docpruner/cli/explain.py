@@ -10,8 +10,8 @@ import typer
 from docpruner.cli.arguments import DeviceOption, TrustOption
 from docpruner.cli.explaining import Wish, check_output, tell
 from docpruner.cli.output import JsonOption
-from docpruner.cli.search import read_pages
 from docpruner.errors import DocPrunerError
+from docpruner.search.filters import read_pages
 
 
 def run(

@@ -22,12 +22,12 @@ from docpruner.cli.arguments import (
     TrustOption,
     WaitOption,
     open_index,
-    read_metadata,
 )
 from docpruner.codecs import CODEC_NAMES
 from docpruner.encoders.registry import EncoderName, load_encoder
 from docpruner.errors import DocPrunerError, IndexStateError
 from docpruner.reduce import reducer
+from docpruner.search.filters import read_metadata
 
 if TYPE_CHECKING:
     from docpruner.facade import Index

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,10 +19,10 @@ from docpruner.cli.arguments import (
     MetadataOption,
     TrustOption,
     open_index,
-    read_metadata,
 )
 from docpruner.cli.output import JsonOption, console, print_json, shown_path
 from docpruner.errors import DocPrunerError, PageError
+from docpruner.search.filters import read_metadata, read_pages
 
 if TYPE_CHECKING:
     from docpruner.types import Hit
@@ -110,20 +109,6 @@ def show_hits(hits: Sequence[Hit]) -> None:
 def _pair(word: str, text: str) -> str:
     same = word.casefold() == text.casefold()
     return escape(word) if same else f"{escape(word)}[dim]→[/]{escape(text)}"
-
-
-def read_pages(text: str | None) -> tuple[int, int | None] | None:
-    """`7`, `3-10`, `3-` or `-10`."""
-    if text is None:
-        return None
-    found = re.fullmatch(r"(\d+)|(\d*)-(\d*)", text.replace(" ", ""))
-    if found and found[1]:
-        return int(found[1]), int(found[1])
-    if found and (found[2] or found[3]):
-        first, last = int(found[2] or 1), int(found[3]) if found[3] else None
-        if last is None or first <= last:
-            return first, last
-    raise DocPrunerError(f"--pages {text} is no range of pages; write 7, 3-10, 3- or -10")
 
 
 def _save(hits: Sequence[Hit], folder: Path | None, wanted: bool) -> dict[str, Path]:

@@ -38,9 +38,6 @@ class EncodedData:
     page_ids: tuple[str, ...]  # of those rows, as the answers name them
     queries: tuple[FloatArray, ...]  # of the judged queries, in their order
 
-    def page_id_places(self) -> dict[str, int]:
-        return {page_id: place for place, page_id in enumerate(self.page_ids)}
-
 
 def default_cache() -> Path:
     """Where other tools of the user keep what can be made again."""

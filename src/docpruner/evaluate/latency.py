@@ -61,7 +61,7 @@ def measure_latency(pages: Sequence[Page], encoder: Encoder, reduce: Reducer) ->
         warnings.simplefilter("ignore", PruningWarning)
         for _ in range(ROUNDS):
             for name, way in ways.items():
-                best[name] = min(best[name], _seconds(way))
+                best[name] = min(best[name], seconds_of(way))
         few = pages[:: -(-len(pages) // OCR_PAGES)]
         ocr = _by_ocr(few)
     each = {name: float(seconds) / len(pages) for name, seconds in best.items()}
@@ -86,7 +86,7 @@ def _by_ocr(pages: Sequence[Page]) -> float | None:
         ]
         encoder.encode_pages(read)
 
-    return _seconds(way) / len(pages)
+    return seconds_of(way) / len(pages)
 
 
 def _drawn(page: Page) -> Page:
@@ -94,7 +94,7 @@ def _drawn(page: Page) -> Page:
     return Page(page.name, lambda: picture, page.words)
 
 
-def _seconds(work: Callable[[], object]) -> float:
+def seconds_of(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began

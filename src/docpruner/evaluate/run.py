@@ -16,7 +16,7 @@ import numpy.typing as npt
 from docpruner.codecs import CODEC_NAMES, bytes_per_vector, encode
 from docpruner.errors import DataError
 from docpruner.evaluate.encoded import EncodedData, as_encoded
-from docpruner.evaluate.latency import Latency
+from docpruner.evaluate.latency import Latency, seconds_of
 from docpruner.evaluate.measures import Values, interval, p_value, per_query
 from docpruner.evaluate.results import Results, SettingResult
 from docpruner.evaluate.settings import RATIOS, Setting
@@ -200,14 +200,8 @@ def _ratio(way: Callable[[], object], base: Callable[[], object]) -> float:
         return 1.0
     took: list[tuple[float, float]] = []
     while len(took) < TIMES or sum(map(sum, took)) < TIMED_SECONDS:
-        took.append((_seconds(way), _seconds(base)))
+        took.append((seconds_of(way), seconds_of(base)))
     return min(own for own, _ in took) / min(of_base for _, of_base in took)
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
 
 
 def _unknown_answers(data: EncodedData) -> list[str]:

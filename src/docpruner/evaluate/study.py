@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from docpruner.encoders.registry import Encoder
-from docpruner.errors import EncoderError, MissingExtraError, PageError
+from docpruner.errors import EncoderError, MissingExtraError, PageError, PruningWarning
 from docpruner.evaluate.calibrate import candidates
 from docpruner.evaluate.data import DataSet
 from docpruner.evaluate.encoded import EncodedData, as_encoded, encode_data
@@ -19,7 +20,7 @@ from docpruner.evaluate.latency import Latency, measure_latency
 from docpruner.evaluate.results import Results
 from docpruner.evaluate.run import DEFAULT, Measured, evaluate, thresholds
 from docpruner.evaluate.settings import Setting, read_methods, read_setting
-from docpruner.evaluate.sweep import Progress, reduced
+from docpruner.evaluate.sweep import Progress
 from docpruner.index.store import PageStore
 from docpruner.pipeline.add import Watch
 
@@ -115,7 +116,7 @@ def write_all(encoded: EncodedData, results: Results, folder: Path) -> Path:
 def examples(encoded: EncodedData, results: Results) -> list[Example]:
     """Pages as the default setting keeps them: of the queries it hurts, helps and leaves alone."""
     from docpruner.evaluate.report import Example, png
-    from docpruner.explain import kept_patches_picture
+    from docpruner.explain import look, page_picture
 
     shown = results.per_query.get(DEFAULT)
     if shown is None:
@@ -135,15 +136,13 @@ def examples(encoded: EncodedData, results: Results) -> list[Example]:
             if stored is None:
                 continue
             page = as_encoded(stored, encoded.encoder)
-            reduction = reduced(page, read_setting(DEFAULT))
-            kept = np.isin(page.patches, reduction.sources)
             try:
                 picture = encoded.data.source.picture(stored.document, stored.number)
             except PageError:
                 continue
-            drawn = kept_patches_picture(
-                picture, page.boxes[page.patches], page.importance[page.patches], kept
-            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PruningWarning)
+                drawn = page_picture(look(page, DEFAULT), picture)
             caption = f"“{results.texts[query]}” {base[query]:.2f} → {shown[query]:.2f}"
             found[answer] = Example(answer, caption, png(drawn))
     return list(found.values())[:EXAMPLES]

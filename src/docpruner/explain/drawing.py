@@ -16,7 +16,7 @@ from docpruner.pictures import contact_sheet, kept_picture, match_picture
 from docpruner.pictures.kept import kept_key
 from docpruner.pictures.legend import pairs, with_legend
 from docpruner.pictures.sheet import columns_for, thumbnail_side
-from docpruner.types import BoolArray, FloatArray, Hit, PageEmbedding
+from docpruner.types import Hit, PageEmbedding
 
 PIXELS = 1_500_000  # of a drawn page
 SHEET_WIDTH, THUMBNAIL = 1600, 560  # at most
@@ -92,18 +92,6 @@ def hit_picture(hit: Hit, *, word: int | str | None = None, image: Image | None 
         image = draw_page(Path(hit.document), hit.page, PIXELS)
     legend = [(hit.name, f"score {hit.score:.2f}")]
     return match_picture(image, hit.matches, word=number, legend=legend)
-
-
-def kept_page_picture(page: StoredPage) -> Image:
-    """The page with what an index keeps of it clear and the rest faint, tinted by importance."""
-    return page_picture(page)
-
-
-def kept_patches_picture(
-    image: Image, boxes: FloatArray, importance: FloatArray | None, kept: BoolArray
-) -> Image:
-    """The same from the patches themselves, with their figures below."""
-    return page_picture(Look("page", None, boxes, importance, kept, None), image)
 
 
 def _drawn(page: PageEmbedding | StoredPage | Look | str, pixels: int) -> Image:

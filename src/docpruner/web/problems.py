@@ -14,6 +14,7 @@ from docpruner.errors import (
     DamagedIndexError,
     DocPrunerError,
     EncoderError,
+    FilterError,
     IndexStateError,
     PageError,
     ReductionError,
@@ -84,7 +85,7 @@ def _invalid(_: Request, error: Exception) -> JSONResponse:
 
 def _known(_: Request, error: Exception) -> JSONResponse:
     """An error of the package's own. Of those that may name a folder, only what it means."""
-    if isinstance(error, SpecError | ReductionError | EncoderError):
+    if isinstance(error, FilterError | SpecError | ReductionError | EncoderError):
         return error_answer(422, str(error))
     if isinstance(error, PageError):
         gone = error.reason == "does not exist"

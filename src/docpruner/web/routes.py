@@ -9,11 +9,11 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi import Path as PathPart
 from starlette.responses import FileResponse, Response
 
+from docpruner.search.filters import read_metadata, read_pages
 from docpruner.web.files import original_file
 from docpruner.web.library import Question
 from docpruner.web.look import described_page, described_reduction, page_drawing
 from docpruner.web.problems import Refused, described
-from docpruner.web.questions import read_metadata, read_pages
 from docpruner.web.service import Service
 from docpruner.web.shapes import (
     DocumentList,

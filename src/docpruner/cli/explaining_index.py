@@ -18,7 +18,7 @@ from docpruner.cli.explaining_pages import Pages, draw
 from docpruner.cli.output import shown_path
 from docpruner.errors import DocPrunerError, PageError
 from docpruner.explain import PIXELS, Look, answers, hit_picture, look, word_number
-from docpruner.explain.reading import drawn_pages, page_numbers, was_silent
+from docpruner.explain.reading import drawn_pages, page_numbers
 from docpruner.facade import Index
 from docpruner.index.snapshot import matches
 from docpruner.index.store import PageStore
@@ -103,7 +103,7 @@ def _look(index: Index, document: str, number: int, spec: str, own: str) -> Look
     if page is None:
         remedy = f"index it again: docpruner index {folder} {document}"
         return PageError(document, "is not in the index", remedy, number)
-    if was_silent(page) and index.settings.encoder.startswith("builtin"):
+    if page.words_from == "nowhere" and index.settings.encoder.startswith("builtin"):
         remedy = f"recognise them: docpruner index {folder} {document} --ocr"
         return PageError(document, "was indexed without words", remedy, number)
     return look(page, spec, stored_with=own)

@@ -10,12 +10,9 @@ from PIL.Image import Image
 
 from docpruner.encoders.registry import Encoder
 from docpruner.errors import EncoderError, InvalidPageError, NoWordsWarning, PageError
-from docpruner.index.records import StoredPage
 from docpruner.pages.problems import shown
 from docpruner.pages.reader import PageReader
 from docpruner.types import Page, PageEmbedding
-
-WHOLE = 0.99  # of the page's width and height: a patch that stands for all of it
 
 
 def page_count(path: Path) -> int:
@@ -76,10 +73,3 @@ def _silent(path: Path, number: int, encoder: str, *, ocr: bool) -> PageError:
         "add --ocr to recognise them, or use an encoder that sees pictures",
         number,
     )
-
-
-def was_silent(page: StoredPage) -> bool:
-    """Whether a page is stored as one patch as large as itself, as the built-in encoder does with
-    a page without words."""
-    boxes = page.map.boxes[page.map.patches]
-    return len(boxes) == 1 and bool((boxes[0, 2:] - boxes[0, :2] > WHOLE).all())

@@ -121,6 +121,9 @@ class StoredPage:
 
     document: str
     number: int
+    size: tuple[float, float]
+    words_from: WordsFrom
+    checksum: int  # another one whenever it is stored otherwise
     vectors: Encoded
     map: PageMap
 

@@ -180,7 +180,9 @@ class PageStore:
             return None
         row, rows = found
         encoded = Encoded(self._codec, self._dim, rows)
-        return StoredPage(row.path, row.number, encoded, unpack(row.map))
+        size = (row.width, row.height)
+        told = (row.path, row.number, size, row.words_from, row.checksum)
+        return StoredPage(*told, encoded, unpack(row.map))
 
     def _row_with_vectors(self, where: str, *values: object) -> tuple[PageRow, Rows] | None:
         found = self._row(where, *values)

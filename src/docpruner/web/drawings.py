@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from docpruner.index.records import PageRow
+from docpruner.index.records import StoredPage
 from docpruner.web.kept import Recent
 from docpruner.web.readers import DRAWING_SECONDS, Readers, state_of
 
@@ -28,14 +28,14 @@ Overlay = Callable[["Image"], "Image"]
 class Drawing:
     """A page to draw: from this file, so wide, with something over it."""
 
-    row: PageRow
+    page: StoredPage
     width: int
     overlay: Overlay | None = None
     what: str = ""  # the overlay, in words that tell it from any other
 
     def tag(self) -> str:
         """Another one whenever the picture would be another."""
-        text = repr((state_of(self.row.path), self.row.number, self.width, self.what))
+        text = repr((state_of(self.page.document), self.page.number, self.width, self.what))
         return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -63,14 +63,14 @@ class Drawings:
         return found
 
     def _picture(self, drawing: Drawing) -> Image:
-        row = drawing.row
-        share = row.height / row.width if min(row.width, row.height) > 0 else 1.0
+        page = drawing.page
+        share = page.size[1] / page.size[0] if min(page.size) > 0 else 1.0
         needed = drawing.width**2 * share
         if drawing.overlay is not None:
             needed = max(needed, LETTERED)  # its letters shrink better than they are drawn small
         fits = (number for number, (area, _) in enumerate(AREAS) if area * SLACK >= needed)
         number = next(fits, len(AREAS) - 1)
-        picture = self._readers[number].page(row.path, row.number).render()
+        picture = self._readers[number].page(page.document, page.number).render()
         if drawing.overlay is not None:
             picture = drawing.overlay(picture)
         return _scaled(picture, drawing.width)

@@ -54,7 +54,7 @@ def static_file(name: str) -> FileResponse:
 
 def original_file(library: Library, document: int, number: int) -> FileResponse:
     """To be saved, not shown: an indexed file may come from anywhere."""
-    path = Path(library.page(document, number).path)
+    path = Path(library.page(document, number).document)
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES or not _is_regular(path):
         raise Refused(404, f"the file of {path.name} is gone; index it again, or remove it")

@@ -5,16 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from glob import escape
 from pathlib import Path
 
-from docpruner.errors import DamagedIndexError
 from docpruner.explain import matched_words
 from docpruner.facade import Index
-from docpruner.index.catalogue import connect_reader, sqlite_errors
-from docpruner.index.records import PAGE_ROWS, DocumentEntry, PageRow, StoredPage
+from docpruner.index.records import DocumentEntry, StoredPage
 from docpruner.index.settings import Settings
 from docpruner.index.snapshot import Snapshot
 from docpruner.index.store import PageStore
@@ -128,24 +125,12 @@ class Library:
     def name_of(self, entry: DocumentEntry) -> str:
         return self.shelf().names.get(entry.path, Path(entry.path).name)
 
-    def page(self, document: int, number: int) -> PageRow:
-        entry = self.document(document)
-        with closing(connect_reader(self.folder)) as connection, sqlite_errors(self.folder):
-            where = "p.document = ? AND p.number = ?"
-            found = connection.execute(f"{PAGE_ROWS} WHERE {where}", (document, number)).fetchone()
-        if found is None:
-            name = self.name_of(entry)
-            raise Refused(404, f"{name} has no page {number} in the index; it has {entry.pages}")
-        row = PageRow._make(found)
-        if not row.is_sound:
-            raise DamagedIndexError(f"page {number} of document {document} is damaged")
-        return row
-
-    def stored(self, document: int, number: int) -> StoredPage:
+    def page(self, document: int, number: int) -> StoredPage:
         entry = self.document(document)
         found = self._store.page_of(entry.path, number)
         if found is None:
-            raise Refused(404, f"{self.name_of(entry)} has no page {number} in the index")
+            name = self.name_of(entry)
+            raise Refused(404, f"{name} has no page {number} in the index; it has {entry.pages}")
         return found
 
     def delete(self, document: int) -> str:

@@ -15,17 +15,16 @@ from docpruner.web.whatif import read_spec
 
 
 def described_page(library: Library, document: int, number: int) -> PageShape:
-    entry, row = library.document(document), library.page(document, number)
-    stored = library.stored(document, number)
+    entry, stored = library.document(document), library.page(document, number)
     seen = look(stored, stored_with=library.settings.spec)
     return PageShape(
         document=document,
         name=library.name_of(entry),
         page=number,
         pages=entry.pages,
-        width=row.width,
-        height=row.height,
-        words_from=row.words_from,
+        width=stored.size[0],
+        height=stored.size[1],
+        words_from=stored.words_from,
         patches=seen.patches,
         kept_vectors=len(stored.vectors),
         vectors=len(stored.map.cells),
@@ -44,7 +43,7 @@ def described_page(library: Library, document: int, number: int) -> PageShape:
 def described_reduction(library: Library, document: int, number: int, spec: str) -> ReductionShape:
     settings = library.settings
     wanted = str(read_spec(spec, settings))
-    stored = library.stored(document, number)
+    stored = library.page(document, number)
     seen = look(stored, wanted, stored_with=settings.spec)
     vectors = (seen.vectors or 0) + int(stored.map.special.sum())
     return ReductionShape(
@@ -66,20 +65,21 @@ def page_drawing(
     word: int | None,
 ) -> Drawing:
     """A picture to be made; what lies over the page is looked for only when it is."""
-    row = library.page(document, number)
+    page = library.page(document, number)
     if overlay is None:
-        return Drawing(row, width)
+        return Drawing(page, width)
     if overlay == "kept":
-        seen = look(library.stored(document, number), stored_with=library.settings.spec)
-        return Drawing(row, width, lambda image: page_picture(seen, image), f"kept {row.checksum}")
+        seen = look(page, stored_with=library.settings.spec)
+        what = f"kept {page.checksum}"
+        return Drawing(page, width, lambda image: page_picture(seen, image), what)
     if query is None or not query.strip():
         raise Refused(422, "overlay=match needs q, the query whose matches to show")
     asked = query
     return Drawing(
-        row,
+        page,
         width,
         lambda image: hit_picture(
             library.hit(asked, document, number, word), word=word, image=image
         ),
-        f"match {row.checksum} {word} {query}",
+        f"match {page.checksum} {word} {query}",
     )

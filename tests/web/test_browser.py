@@ -127,7 +127,7 @@ def test_no_hit_and_a_wrong_filter_say_what_to_do(visit, site):
     expect(page.get_by_text("No page answers that.").last).to_be_visible()
     expect(page.get_by_text("narrow down less")).to_be_visible()
     page.goto(f"{site.address}#/search?q=turbine&metadata=2024")
-    expect(page.get_by_role("alert")).to_contain_text("key=value")
+    expect(page.get_by_role("alert")).to_contain_text("is not KEY=VALUE; write for example")
     assert all("422" in told for told in visit.wrong)  # the browser's own line about it
     visit.wrong.clear()
 

@@ -23,16 +23,19 @@ ROOMS = {
     "pipeline": {"pages", "encoders", "reduce", "index", "codecs", "types", "errors"},
     "search": {"encoders", "index", "types", "errors"},
     "pictures": {"types", "errors"},
-    "facade": {"pipeline", "search", "index", "encoders", "reduce", "codecs", "types", "errors"},
+    "facade": {
+        *("pipeline", "search", "index", "pages", "encoders", "reduce", "codecs"),
+        *("types", "errors"),
+    },
     "evaluate": {
         *("pipeline", "index", "pages", "encoders", "reduce", "maxsim", "codecs", "pictures"),
         *("explain", "cores", "types", "errors"),
     },
     "web": {
-        *("facade", "explain", "search", "pipeline", "index", "reduce", "pages", "pictures"),
-        *("codecs", "types", "errors"),
+        *("facade", "explain", "search", "pipeline", "index", "pages"),
+        *("types", "errors"),
     },
-    "explain": {"pages", "pictures", "index", "encoders", "reduce", "types", "errors"},
+    "explain": {"pages", "pictures", "index", "encoders", "reduce", "codecs", "types", "errors"},
     "integrations": {"encoders", "reduce", "codecs", "maxsim", "types", "errors"},
     "doctor": {"maxsim", "errors", "cores"},
     "cli": {

@@ -212,7 +212,7 @@ def test_how_a_given_page_answers(folder):
         (["my.idx", "--page", "product*#8", "--spec", "sem-cluster"], "looks at vectors"),
         (["my.idx", "--hit", "bike", "--word", "ship"], "no word 'ship' in the query; it has"),
         (["my.idx", "--hit", "bike", "--k", "1"], "leave out --k and --spec"),
-        (["bare.idx", "--page", "travel*#1", "--k", "1"], "made without importances"),
+        (["bare.idx", "--page", "travel*#1", "--k", "1"], "made without the importances"),
     ],
 )
 def test_errors_are_one_line_and_say_what_to_do(folder, arguments, said):

@@ -14,11 +14,11 @@ from docpruner.errors import (
     DocPrunerError,
     PageError,
     PruningWarning,
-    ReductionError,
     SpecError,
 )
 from docpruner.explain import (
     PIXELS,
+    Importances,
     answers,
     hit_picture,
     look,
@@ -28,6 +28,7 @@ from docpruner.explain import (
     sheet_picture,
     word_number,
 )
+from docpruner.index.store import PageStore
 from docpruner.pages.document import draw_page
 from docpruner.pictures import kept_picture
 from docpruner.pictures.colours import WORDS
@@ -240,12 +241,28 @@ def test_what_an_index_stores_and_what_if(index):
 
 def test_what_if_looks_at_importances_only(index):
     stored = index.page(str(ARTICLE), 2)
-    with pytest.raises(SpecError, match=r"sem-cluster looks at vectors.*docpruner explain /"):
+    with pytest.raises(SpecError, match=r"sem-cluster looks at vectors.*docpruner explain FILE"):
         look(stored, "docpruner:k=0+sem-cluster:factor=4")
     bare = replace(stored, map=replace(stored.map, importance=None))
     assert look(bare).tau is look(bare).entropy is None
-    with pytest.raises(ReductionError, match="made without importances"):
+    with pytest.raises(SpecError, match="made without the importances"):
         look(bare, "docpruner:k=0")
+
+
+def test_what_if_of_a_whole_index_is_the_sum_of_its_pages(index):
+    with PageStore(index.folder) as store:
+        importances = Importances.load(store)
+    found = importances.under("docpruner:k=0.5")
+    numbers = [(entry.path, n) for entry in index.documents() for n in range(1, entry.pages + 1)]
+    seen = [look(index.page(*page), "docpruner:k=0.5") for page in numbers]
+    assert found.pages == len(seen) == index.stats().pages
+    assert found.vectors == sum(page.kept.sum() for page in seen)
+    assert found.vectors_unpruned == sum(page.patches for page in seen)
+    assert found.bytes == found.vectors * index.settings.row_bytes
+    assert sum(found.histogram) == found.pages
+    assert found.vectors == index.prune("docpruner:k=0.5", dry_run=True).after
+    with pytest.raises(SpecError, match="sem-cluster looks at vectors"):
+        importances.under("sem-cluster")
 
 
 def test_a_word_of_the_query_by_its_text(hit):

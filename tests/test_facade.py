@@ -10,7 +10,7 @@ import pytest
 
 from docpruner import Index
 from docpruner.codecs import bytes_per_vector
-from docpruner.errors import EncoderError, IndexStateError, ScoringError, SpecError
+from docpruner.errors import EncoderError, IndexStateError, PageError, ScoringError, SpecError
 from pipeline.made import SAMPLES, WordEncoder, builtin, text_pdf
 
 TURBIDITY = "What does turbidity mean?"  # answered on page 13 of the report
@@ -246,3 +246,13 @@ def test_an_index_takes_little_more_than_its_vectors(tmp_path, codec):
     on_disk = sum(path.stat().st_size for path in index.folder.rglob("*") if path.is_file())
     vectors = stats.vectors * bytes_per_vector(codec, 128)
     assert on_disk <= 1.03 * vectors + 6 * 1024 * stats.pages
+
+
+def test_a_file_is_up_to_date_until_it_changes_or_goes(index, tmp_path):
+    path = tmp_path / "docs" / "a.pdf"
+    assert index.is_up_to_date(str(path))
+    text_pdf(path, "pears")
+    assert not index.is_up_to_date(str(path))
+    path.unlink()
+    with pytest.raises(PageError, match="is gone since it was indexed; put it back"):
+        index.is_up_to_date(str(path))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docpruner.codecs import CodecName
-from docpruner.errors import IndexStateError
+from docpruner.errors import IndexStateError, PageError
 from docpruner.index.health import Damage, Stats, damages, measure
 from docpruner.index.records import DocumentEntry, StoredPage
 from docpruner.index.settings import Settings
 from docpruner.index.snapshot import Filter, matches
 from docpruner.index.store import PageStore
 from docpruner.index.writer import Progress
+from docpruner.pages.problems import shown, unreachable
 from docpruner.pipeline.add import Watch, add_files
 from docpruner.pipeline.prune import Pruned, prune
 from docpruner.pipeline.report import AddReport
@@ -165,6 +167,18 @@ class Index:
     def page(self, document: str, number: int) -> StoredPage | None:
         """What is stored of a page: its vectors, the importance of every patch, what was kept."""
         return self._store.page_of(document, number)
+
+    def is_up_to_date(self, document: str) -> bool:
+        """Whether a file is still as it was indexed; PageError if it is gone or can't be read."""
+        try:
+            with Path(document).open("rb") as file:
+                sha256 = hashlib.file_digest(file, "sha256").digest()
+        except FileNotFoundError:
+            remedy = f"put it back, or take it out: docpruner delete {self.folder} {document}"
+            raise PageError(shown(document), "is gone since it was indexed", remedy) from None
+        except OSError as error:
+            raise unreachable(document, error) from None
+        return self._store.known(document, sha256) is not None
 
     def delete(
         self, globs: str | Sequence[str], *, dry_run: bool = False, wait: float = WAIT

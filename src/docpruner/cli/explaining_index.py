@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,6 @@ from docpruner.explain import PIXELS, Look, answers, hit_picture, look, word_num
 from docpruner.explain.reading import drawn_pages, page_numbers
 from docpruner.facade import Index
 from docpruner.index.snapshot import matches
-from docpruner.index.store import PageStore
 from docpruner.reduce import reducer
 
 if TYPE_CHECKING:
@@ -111,21 +109,12 @@ def _look(index: Index, document: str, number: int, spec: str, own: str) -> Look
 
 def _check_file(index: Index, document: str) -> None:
     """The picture comes from the file, the figures from the index: they must be of one version."""
-    try:
-        with Path(document).open("rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").digest()
-    except FileNotFoundError:
-        remedy = f"put it back, or take it out: docpruner delete {index.folder} {document}"
-        raise PageError(document, "is gone since it was indexed", remedy) from None
-    except OSError:
-        return  # reported when it is drawn
-    with PageStore(index.folder) as store:
-        if store.known(document, sha256) is None:
-            typer.echo(
-                f"warning: {shown_path(document)} has changed since it was indexed, so the picture "
-                f"may be wrong; bring it up to date: docpruner index {index.folder} {document}",
-                err=True,
-            )
+    if not index.is_up_to_date(document):
+        typer.echo(
+            f"warning: {shown_path(document)} has changed since it was indexed, so the picture "
+            f"may be wrong; bring it up to date: docpruner index {index.folder} {document}",
+            err=True,
+        )
 
 
 # ------------------------------------------------------------------ hits

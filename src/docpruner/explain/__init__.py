@@ -7,6 +7,7 @@ from docpruner.explain.drawing import (
     sheet_picture,
 )
 from docpruner.explain.look import Look, look
+from docpruner.explain.whatif import Importances, WhatIf, judged_by_importance
 from docpruner.explain.words import (
     Answer,
     answers,
@@ -18,9 +19,12 @@ from docpruner.explain.words import (
 __all__ = [
     "PIXELS",
     "Answer",
+    "Importances",
     "Look",
+    "WhatIf",
     "answers",
     "hit_picture",
+    "judged_by_importance",
     "look",
     "matched_words",
     "page_picture",

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 import numpy as np
 
-from docpruner.errors import ReductionError, SpecError
+from docpruner.explain.whatif import judged_by_importance
 from docpruner.index.page_map import rounded
 from docpruner.index.records import StoredPage
 from docpruner.reduce import Reducer, reducer
@@ -114,7 +114,7 @@ def look(
         return _encoded(rounded(page), reducer(spec or PAPER))
     if spec is None or (stored_with is not None and reducer(spec) == reducer(stored_with)):
         return _stored(page, stored_with)
-    return _what_if(page, reducer(spec))
+    return _what_if(page, spec)
 
 
 def _encoded(page: PageEmbedding, reduce: Reducer) -> Look:
@@ -142,24 +142,17 @@ def _stored(page: StoredPage, spec: str | None) -> Look:
     )
 
 
-def _what_if(page: StoredPage, reduce: Reducer) -> Look:
-    if page.map.importance is None:
-        raise ReductionError(
-            f"{_name(page)}: its index was made without importances, so nothing but what is stored "
-            "can be shown; leave out the spec, or index the document again"
-        )
-    for stage in reduce.stages:
-        if stage.strategy.sees_vectors:
-            raise SpecError(
-                f"{stage.strategy.name} looks at vectors, and those of pruned patches are not in "
-                f"the index; show it from the file: docpruner explain {page.document} "
-                f"--spec {reduce}"
-            )
-    count = len(page.map.cells)
+def _what_if(page: StoredPage, spec: str) -> Look:
     found = page.map
-    flat = np.zeros((count, 1), np.float32)  # nothing looks at them
+    reduce = judged_by_importance(spec, importances=found.importance is not None)
+    flat = np.zeros((len(found.cells), 1), np.float32)  # nothing looks at them
     rebuilt = PageEmbedding(
-        _name(page), flat, page.map.importance, found.grid, found.cells, found.boxes
+        _name(page),
+        flat,
+        flat[:, 0] if found.importance is None else found.importance,
+        found.grid,
+        found.cells,
+        found.boxes,
     )
     return _encoded(rebuilt, reduce)
 

@@ -6,12 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from docpruner.explain import hit_picture, look, page_picture
+from docpruner.explain import hit_picture, judged_by_importance, look, page_picture
 from docpruner.web.drawings import Drawing
 from docpruner.web.library import Library
 from docpruner.web.problems import Refused
 from docpruner.web.shapes import PageShape, ReductionShape
-from docpruner.web.whatif import read_spec
 
 
 def described_page(library: Library, document: int, number: int) -> PageShape:
@@ -42,7 +41,7 @@ def described_page(library: Library, document: int, number: int) -> PageShape:
 
 def described_reduction(library: Library, document: int, number: int, spec: str) -> ReductionShape:
     settings = library.settings
-    wanted = str(read_spec(spec, settings))
+    wanted = str(judged_by_importance(spec, importances=settings.importances))
     stored = library.page(document, number)
     seen = look(stored, wanted, stored_with=settings.spec)
     vectors = (seen.vectors or 0) + int(stored.map.special.sum())

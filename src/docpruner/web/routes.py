@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi import Path as PathPart
 from starlette.responses import FileResponse, Response
 
+from docpruner.explain import WhatIf
 from docpruner.search.filters import read_metadata, read_pages
 from docpruner.web.files import original_file
 from docpruner.web.library import Question
@@ -22,7 +23,6 @@ from docpruner.web.shapes import (
     PageShape,
     ReductionShape,
     SearchAnswer,
-    WhatIf,
 )
 
 routes = APIRouter(prefix="/api")

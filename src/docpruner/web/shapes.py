@@ -122,17 +122,6 @@ class ReductionShape(BaseModel):
     threshold: float | None
 
 
-class WhatIf(BaseModel):
-    spec: str
-    pages: int
-    vectors: int
-    vectors_unpruned: int
-    pruned: float
-    bytes: int
-    bytes_unpruned_float16: int
-    histogram: list[int]  # pages in ten equal steps of what is pruned of them, from 0 to 1
-
-
 class JobStarted(BaseModel):
     job: str
 

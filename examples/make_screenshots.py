@@ -52,8 +52,10 @@ def served(index: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "docpruner", "serve", str(index), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        yield server.stdout.readline().split(" at ")[-1].split(",")[0].strip()
-        server.terminate()
+        try:
+            yield server.stdout.readline().split(" at ")[-1].split(",")[0].strip()
+        finally:
+            server.terminate()
 
 
 def take(page: Page, address: str, folder: Path) -> None:

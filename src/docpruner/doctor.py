@@ -9,10 +9,14 @@ from importlib.metadata import PackageNotFoundError, version
 from docpruner.cores import usable_cores
 from docpruner.maxsim import kernels
 
+# jina excludes vlm: it needs an environment of its own, so it is no advice for this one
 EXTRAS = (  # name, what it gives, the packages that must be there
     ("vlm", "ColPali, ColQwen, ColNomic, ColSmol …", ("torch", "transformers", "colpali-engine")),
     ("ocr", "words of scans", ("rapidocr",)),
     ("st", "the module for sentence-transformers", ("sentence-transformers",)),
+    ("eval", "docpruner evaluate, calibrate, reproduce", ("datasets", "ir-measures", "matplotlib")),
+    ("web", "docpruner serve", ("fastapi", "uvicorn")),
+    ("mteb", "a pruned model in mteb", ("mteb",)),
 )
 
 

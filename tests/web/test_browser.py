@@ -57,6 +57,9 @@ def page(visit):
     return visit.page
 
 
+FAST = "words=false"
+
+
 def ask(page, site, question=QUESTION):
     page.goto(site.address)
     expect(page.locator("#q")).to_be_focused()
@@ -82,11 +85,36 @@ def test_hits_are_the_servers_with_their_names_scores_and_matched_words(page, si
     cards = page.locator("#hits > li")
     expect(cards).to_have_count(len(hits))
     for card, hit in zip(cards.all(), hits, strict=True):
+        expect(card.locator(".matched li")).to_have_count(len(hit["matched"]))
         told = card.inner_text()
         assert hit["name"] in told
         assert f"page {hit['page']}\n" in told
         assert f"{hit['score']:.2f}" in told
         assert all(word["query"] in told for word in hit["matched"])
+
+
+def test_hits_do_not_wait_for_their_words(visit, site):
+    page = visit.page
+    held = []
+    page.route(
+        "**/api/search*", lambda r: r.continue_() if FAST in r.request.url else held.append(r)
+    )
+    ask(page, site)
+    assert page.locator("#hits > li").count() == 12
+    assert page.locator(".matched li").count() == 0
+    held.pop().continue_()
+    expect(page.locator("#hits .matched li").first).to_be_visible()
+
+
+def test_hits_stay_when_their_words_can_not_be_had(visit, site):
+    page = visit.page
+    page.route("**/api/search*", lambda r: r.continue_() if FAST in r.request.url else r.abort())
+    ask(page, site)
+    page.wait_for_load_state("networkidle")
+    assert page.locator("#hits > li").count() == 12
+    expect(page.get_by_role("alert")).to_have_count(0)
+    assert all("ERR_FAILED" in told for told in visit.wrong)  # the browser's own line about it
+    visit.wrong.clear()
 
 
 def test_thumbnails_are_fetched_when_they_come_into_view(page, site):

@@ -109,6 +109,14 @@ def test_a_search_gives_the_hits_of_the_index(server, index, ids):
     assert np.allclose(boxes, [m.boxes for m in hits[0].matches], atol=1e-4)
 
 
+def test_a_search_without_words_has_the_same_hits(server):
+    query = {"q": "electricity of the islands", "k": 5}
+    whole = server.get("/api/search", params=query).json()["hits"]
+    quick = server.get("/api/search", params=query | {"words": "false"}).json()["hits"]
+    assert all(hit["matched"] for hit in whole)
+    assert quick == [hit | {"matched": []} for hit in whole]
+
+
 @pytest.mark.parametrize(
     ("filters", "allowed"),
     [

@@ -16,6 +16,7 @@ from docpruner.index.settings import Settings
 from docpruner.index.snapshot import Snapshot
 from docpruner.index.store import PageStore
 from docpruner.types import Hit, Word
+from docpruner.web.kept import Recent
 from docpruner.web.names import short_names
 from docpruner.web.problems import Refused
 from docpruner.web.readers import PageWords
@@ -31,6 +32,7 @@ from docpruner.web.shapes import (
 
 TRIES = 3  # to search while documents are replaced
 READING_SECONDS = 1.0  # for the words of all hits of a search
+ANSWERS_KEPT = 64  # whose words may be asked for next
 WRITER_SECONDS = 3.0  # to wait for another writer
 
 
@@ -59,6 +61,7 @@ class Library:
         self._words = PageWords()
         self._one = threading.Lock()  # searches take turns at the index anyhow
         self._shelf: Shelf | None = None
+        self._answers: Recent[tuple[Snapshot, str], list[Hit]] = Recent(ANSWERS_KEPT)
 
     def close(self) -> None:
         self._words.close()
@@ -143,7 +146,13 @@ class Library:
 
     def hits(self, question: Question) -> tuple[list[Hit], Shelf]:
         """The hits, and a shelf that has their documents."""
+        shelf = self.shelf()
+        asked = repr(question)
+        known = self._answers.get((shelf.snapshot, asked))
+        if known is not None:
+            return known, shelf
         for _ in range(TRIES):
+            before = shelf.snapshot
             with self._one:
                 hits = self.index.search(
                     question.query,
@@ -156,19 +165,23 @@ class Library:
             there = [hit for hit in hits if hit.document in shelf.ids]
             if len(there) == len(hits):
                 break  # else a document was deleted just now
+        if shelf.snapshot is before:
+            self._answers.put((before, asked), there, 1)
         return there, shelf
 
-    def search(self, question: Question) -> SearchAnswer:
+    def search(self, question: Question, *, words: bool = True) -> SearchAnswer:
+        """`words` are read from the files of the hits, which takes longer than the search."""
         began = time.monotonic()
         hits, shelf = self.hits(question)
         seconds = time.monotonic() - began
-        words = self._words.of([(hit.document, hit.page) for hit in hits], READING_SECONDS)
+        places = [(hit.document, hit.page) for hit in hits]
+        read = self._words.of(places, READING_SECONDS) if words else {}
         return SearchAnswer(
             query=question.query,
             milliseconds=round(1000 * seconds, 1),
             hits=[
-                _described(rank, hit, shelf, words.get((hit.document, hit.page), ()))
-                for rank, hit in enumerate(hits, 1)
+                _described(rank, hit, shelf, read.get(place, ()) if words else None)
+                for rank, (hit, place) in enumerate(zip(hits, places, strict=True), 1)
             ],
         )
 
@@ -184,7 +197,8 @@ class Library:
         return found[0]
 
 
-def _described(rank: int, hit: Hit, shelf: Shelf, words: Sequence[Word]) -> HitShape:
+def _described(rank: int, hit: Hit, shelf: Shelf, words: Sequence[Word] | None) -> HitShape:
+    matched = [] if words is None else matched_words(hit, words)
     return HitShape(
         rank=rank,
         document=shelf.ids[hit.document],
@@ -192,7 +206,7 @@ def _described(rank: int, hit: Hit, shelf: Shelf, words: Sequence[Word]) -> HitS
         page=hit.page,
         score=round(hit.score, 4),
         metadata=dict(hit.metadata),
-        matched=[MatchedWord(query=word, page=t) for word, t in matched_words(hit, words)],
+        matched=[MatchedWord(query=word, page=text) for word, text in matched],
         matches=[
             MatchShape(
                 word=match.word,

@@ -45,9 +45,9 @@ export function show(params) {
   else covers(wanted);
 }
 
-/** The hit of the last search on a page, if it is one. */
+/** The hit of the last search on a page, if it is one and its words are known. */
 export function hitOn(query, document, page) {
-  if (answer?.query !== query) return null;
+  if (answer?.query !== query || !answer.worded) return null;
   return answer.hits.find((hit) => String(hit.document) === document && hit.page === page) ?? null;
 }
 
@@ -59,6 +59,7 @@ export const lastAsked = (query) => (current().q === query ? current() : { q: qu
 
 /** Forget the hits: the index has changed. */
 export function outdate() {
+  waiting.abort();
   shown = "";
   answer = null;
 }
@@ -79,10 +80,13 @@ async function ask(params, wanted, signal) {
   $("more").hidden = true;
   try {
     const { k = STEP, ...rest } = params;
-    const found = await get("api/search", { ...rest, k }, signal);
-    answer = found;
+    const quick = await get("api/search", { ...rest, k, words: false }, signal);
+    const known = more ? answer.hits : [];
+    answer = quick;
     shown = wanted;
-    fill(found, params, Number(k));
+    fill(quick, params, Number(k));
+    putWords(quick.hits, known);
+    addWords(quick.hits, { ...rest, k }, signal);
   } catch (failure) {
     if (failure.name === "AbortError") return;
     answer = null;
@@ -117,17 +121,32 @@ function fill({ hits, milliseconds }, params, k) {
   }
 }
 
-function card(hit, query, best) {
-  const words = hit.matched.map(({ query: asked, page }) =>
-    el(
-      "li",
-      {},
-      asked,
-      asked.toLowerCase() === page.toLowerCase()
-        ? null
-        : el("span", { class: "found" }, " → ", page),
-    ),
+/** The words that matched are read from the files of the hits; nobody waits for that. */
+async function addWords(cards, query, signal) {
+  const told = await get("api/search", query, signal).catch(() => null);
+  if (!told || signal.aborted) return;
+  answer = { ...told, worded: true };
+  putWords(cards, told.hits);
+}
+
+/** Below each card what is known of its words. */
+function putWords(cards, hits) {
+  const lists = $("hits").querySelectorAll(".matched");
+  cards.forEach(({ document, page }, place) => {
+    const hit = hits.find((one) => one.document === document && one.page === page);
+    lists[place].replaceChildren(...(hit?.matched ?? []).map(matchedWord));
+  });
+}
+
+const matchedWord = ({ query: asked, page }) =>
+  el(
+    "li",
+    {},
+    asked,
+    asked.toLowerCase() === page.toLowerCase() ? null : el("span", { class: "found" }, " → ", page),
   );
+
+function card(hit, query, best) {
   const meter = el(
     "span",
     { class: "track meter", "aria-hidden": "true" },
@@ -154,7 +173,7 @@ function card(hit, query, best) {
         meter,
       ),
     ),
-    el("ul", { class: "matched", "aria-label": "Matched words" }, words),
+    el("ul", { class: "matched", "aria-label": "Matched words" }),
   );
 }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -225,6 +227,20 @@ def test_merged_patches_are_kept_in_fewer_vectors():
     seen = look(page_of([1, 2, 3, 4]), "pool-1d:factor=2")
     assert (seen.share, seen.vectors) == (1.0, 2)
     assert dict(seen.legend)["in vectors"] == "2"
+
+
+def test_recognised_words_are_told_though_the_file_has_none(tmp_path):
+    pytest.importorskip("rapidocr", reason="needs the ocr extra: pip install 'docpruner[ocr]'")
+    letter = shutil.copy(SAMPLES / "landlord-letter-scan.tiff", tmp_path)
+    with Index.create(tmp_path / "index", encoder=builtin()) as index:
+        index.add(letter, ocr=True)
+        Path(letter).unlink()
+        for spec in ("docpruner:k=0", "docpruner:k=0+sem-cluster:factor=2"):
+            index.prune(spec)
+            hit = index.search("How much will the rent be from May on?")[0]
+            told = dict(matched_words(hit))
+            assert hit.page == 1
+            assert "rent" in told["rent"]
 
 
 def test_what_an_index_stores_and_what_if(index):

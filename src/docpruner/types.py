@@ -164,6 +164,7 @@ class Match:
     word: str  # of the query
     score: float
     boxes: tuple[Box, ...]  # of the patches that the stored vector came from; none if special
+    found: tuple[str, ...] = ()  # words of these, if OCR recognised them; else they are in the file
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from docpruner.index.page_map import (
     MERGED,
     OWN_BOXES,
     OWN_CELLS,
+    WORDS,
     map_of,
     pack,
     rounded,
@@ -92,6 +93,34 @@ def test_a_map_comes_back(reduced, importances):
         assert np.array_equal(after.importance, rounded_importance(page))
     else:
         assert after.importance is None
+
+
+@given(reduced_pages(), st.data())
+def test_recognised_words_come_back(reduced, data):
+    page, reduction = reduced
+    count = len(page.vectors)
+    text = st.text(st.characters(exclude_characters="\n"), max_size=6)
+    words = tuple(data.draw(st.lists(text, min_size=count, max_size=count)))
+    after = unpack(pack(map_of(page, reduction, words=words)))
+    assert after.words == words
+    assert np.array_equal(after.sources, reduction.sources)
+    for vector in range(len(reduction.vectors)):
+        wanted = tuple(words[row] for row in reduction.sources_of(vector))
+        assert after.words_of(vector) == wanted
+
+
+def test_a_word_takes_one_line_and_without_words_there_are_none():
+    page = grid_page(1, 2)
+    stored = map_of(page, reducer("none")(page), words=("two\nlines", "one"))
+    assert unpack(pack(stored)).words == ("two lines", "one")
+    plain = unpack(packed(page, "none"))
+    assert (plain.words, plain.words_of(0)) == ((), ())
+
+
+def test_words_do_not_keep_the_global_vector_out():
+    page = replace(grid_page(1, 2), global_vector=np.array([0.5]))
+    after = unpack(pack(map_of(page, reducer("none")(page), words=("a", "b"))))
+    assert (after.words, after.global_vector) == (("a", "b"), [0.5])
 
 
 @given(reduced_pages())
@@ -183,7 +212,7 @@ def test_bytes_too_many_are_a_damaged_index():
         unpack(blob[: HEADER.size] + longer)
 
 
-@pytest.mark.parametrize("flag", [IMPORTANCES, OWN_BOXES, OWN_CELLS, MERGED])
+@pytest.mark.parametrize("flag", [IMPORTANCES, OWN_BOXES, OWN_CELLS, MERGED, WORDS])
 def test_a_flag_too_many_or_too_few_is_a_damaged_index(flag):
     blob = packed(grid_page(4, 4))
     with pytest.raises(DamagedIndexError, match="the map of a page is damaged"):

@@ -33,9 +33,11 @@ class Answer:
 def answers(hit: Hit, words: Sequence[Word] | None = None) -> list[Answer]:
     """One for each word of the query that has a place on the page, the best first.
 
-    The `words` of the page are read from the document if they are not given; where there are none,
-    as on a scan or when the file is gone, the place is named.
+    The `words` of the page are read from the document if they are not given, unless OCR has
+    recognised them; where there are none, or when the file is gone, the place is named.
     """
+    if words is None and any(match.found for match in hit.matches):
+        words = ()
     if words is None:
         try:
             words = page_words(Path(hit.document), hit.page)
@@ -49,7 +51,7 @@ def answers(hit: Hit, words: Sequence[Word] | None = None) -> list[Answer]:
             word=bare(match.word) or match.word,
             score=match.score,
             patches=len(match.boxes),
-            text=_text_in(words, match.boxes) or region(match),
+            text=_shown(match.found or _words_in(words, match.boxes)) or region(match),
             counts=match.score >= COUNTS * ranked[0][1].score,
         )
         for number, match in ranked
@@ -81,7 +83,7 @@ def region(match: Match) -> str:
     return f"{row} {column}"
 
 
-def _text_in(words: Sequence[Word], boxes: Sequence[Box]) -> str:
+def _words_in(words: Sequence[Word], boxes: Sequence[Box]) -> list[str]:
     found = []
     for word in words:
         x, y = (word.box[0] + word.box[2]) / 2, (word.box[1] + word.box[3]) / 2
@@ -89,4 +91,8 @@ def _text_in(words: Sequence[Word], boxes: Sequence[Box]) -> str:
             x0 - NEAR <= x <= x1 + NEAR and y0 - NEAR <= y <= y1 + NEAR for x0, y0, x1, y1 in boxes
         ):
             found.append(word.text)
-    return bare(" ".join(found[:MOST_WORDS])) + (" …" if len(found) > MOST_WORDS else "")
+    return found
+
+
+def _shown(words: Sequence[str]) -> str:
+    return bare(" ".join(words[:MOST_WORDS])) + (" …" if len(words) > MOST_WORDS else "")

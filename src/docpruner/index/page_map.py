@@ -1,7 +1,8 @@
 """Where the vectors of a page stand, how important each patch was, and which were kept.
 
 Stored beside the vectors of a page in about two bytes a patch and three more a box: importances as
-float16 shares of the largest, boxes in steps of 1/4095 of the page, kept patches as bits.
+float16 shares of the largest, boxes in steps of 1/4095 of the page, kept patches as bits. The words
+of a scan, recognised when it was indexed, are stored too: its file can't tell them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from docpruner.types import (
 STEPS = 4095
 HEADER = struct.Struct("<BBIIIIf")  # version, flags, rows, columns, vectors before, after, scale
 VERSION = 1
-IMPORTANCES, OWN_BOXES, OWN_CELLS, MERGED, GLOBAL = 1, 2, 4, 8, 16
+IMPORTANCES, OWN_BOXES, OWN_CELLS, MERGED, GLOBAL, WORDS = 1, 2, 4, 8, 16, 32
 LEVEL = 6  # of zlib; 9 takes three times as long for 1 % less
 
 
@@ -46,6 +47,7 @@ class PageMap:
     sources: IntArray
     offsets: IntArray
     global_vector: FloatArray | None = None  # (dim,), of a page of which all vectors are kept
+    words: tuple[str, ...] = ()  # (n,) of a page read by OCR: what each vector stands for
 
     @property
     def patches(self) -> IntArray:
@@ -63,6 +65,11 @@ class PageMap:
         """Of each stored vector: whether it is a special token's."""
         special: BoolArray = self.cells[self.sources[self.offsets[:-1]]] == SPECIAL
         return special
+
+    def words_of(self, vector: int) -> tuple[str, ...]:
+        """Of the patches that a stored vector came from, if they were recognised by OCR."""
+        rows = self.sources[self.offsets[vector] : self.offsets[vector + 1]]
+        return tuple(self.words[row] for row in rows.tolist()) if self.words else ()
 
     def boxes_of(self, vector: int) -> tuple[Box, ...]:
         """Of the patches that a stored vector came from; none for a special token."""
@@ -91,7 +98,13 @@ def rounded_importance(page: PageEmbedding) -> FloatArray:
     return _importance(scale, shares)
 
 
-def map_of(page: PageEmbedding, reduction: Reduction, *, importances: bool = True) -> PageMap:
+def map_of(
+    page: PageEmbedding,
+    reduction: Reduction,
+    *,
+    importances: bool = True,
+    words: tuple[str, ...] = (),
+) -> PageMap:
     return PageMap(
         grid=page.grid,
         cells=page.cells,
@@ -100,6 +113,7 @@ def map_of(page: PageEmbedding, reduction: Reduction, *, importances: bool = Tru
         sources=reduction.sources,
         offsets=reduction.offsets,
         global_vector=page.global_vector if len(reduction.vectors) == len(page.vectors) else None,
+        words=words,
     )
 
 
@@ -126,6 +140,11 @@ def pack(page: PageMap) -> bytes:
         flags |= MERGED
         parts.append(_planes(counts.astype(np.uint32)))
         parts.append(_planes(_steps(page.sources).view(np.uint32)))
+    if page.words:
+        flags |= WORDS
+        text = "\n".join(word.replace("\n", " ") for word in page.words)
+        data = text.encode(errors="surrogatepass")
+        parts += [_planes(np.array([len(data)], np.uint32)), data]
     if page.global_vector is not None:
         flags |= GLOBAL
         parts.append(page.global_vector.astype("<f2").tobytes())
@@ -159,9 +178,10 @@ def unpack(blob: bytes) -> PageMap:
             counts = np.ones(stored, np.uint32)
             sources = np.flatnonzero(read.bits(count)).astype(np.int32)
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        words = read.words(count) if flags & WORDS else ()
         global_vector = read.rest().astype(np.float32) if flags & GLOBAL else None
         read.end()
-        found = PageMap(grid, cells, boxes, importance, sources, offsets, global_vector)
+        found = PageMap(grid, cells, boxes, importance, sources, offsets, global_vector, words)
         if not _fits_together(found):
             raise ValueError("its parts don't fit together")
         return found
@@ -220,6 +240,13 @@ class _Reader:
         taken = np.frombuffer(self._data, np.uint8, size, self._at)
         self._at += size
         return taken
+
+    def words(self, count: int) -> tuple[str, ...]:
+        (size,) = self.planes(1, np.uint32)
+        words = self._take(int(size)).tobytes().decode(errors="surrogatepass").split("\n")
+        if len(words) != count:
+            raise ValueError(f"{len(words)} words for {count} vectors")
+        return tuple(words)
 
     def rest(self) -> npt.NDArray[np.float16]:
         return self._take(len(self._data) - self._at).view("<f2")

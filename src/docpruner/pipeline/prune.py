@@ -97,7 +97,7 @@ class _Stricter:
         page, before = _rebuilt(row, stored, page_map)
         page = replace(page, prompt=self._prompt)
         after = self._reduce(page, before)
-        new_map = pack(map_of(page, after))
+        new_map = pack(map_of(page, after, words=page_map.words))
         only_drops = len(after.sources) == len(after.vectors) == len(np.unique(after.sources))
         if only_drops and len(before.sources) == len(before.vectors):
             place = {source: row for row, source in enumerate(before.sources.tolist())}

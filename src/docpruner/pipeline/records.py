@@ -81,6 +81,10 @@ class RecordMaker:
             warnings.simplefilter("always", PruningWarning)
             reduction = self._reduce(embedding)
         settings = self._settings
+        words: tuple[str, ...] = ()
+        if page.words_from == "ocr" and self._encoder.pixels is None:  # a vector for each word
+            words = tuple(word.text for word in page.words)
+        page_map = map_of(embedding, reduction, importances=settings.importances, words=words)
         record = PageRecord(
             number=page.number,
             size=page.size,
@@ -89,6 +93,6 @@ class RecordMaker:
             rows=encode(reduction.vectors, settings.codec).rows,
             special=int(reduction.special.sum()),
             patches=reduction.page_patches,
-            map=pack(map_of(embedding, reduction, importances=settings.importances)),
+            map=pack(page_map),
         )
         return Made(record, odd_threshold=bool(caught) and len(embedding.patches) > 1)

@@ -59,6 +59,11 @@ def matches(words: Sequence[str], query: FloatArray, page: StoredPage) -> tuple[
     similarities = np.einsum("wd,vd->wv", query, page.vectors.decode())
     best = np.argmax(similarities, axis=1)
     return tuple(
-        Match(word, float(row[vector]), page.map.boxes_of(int(vector)))
+        Match(
+            word,
+            float(row[vector]),
+            page.map.boxes_of(int(vector)),
+            page.map.words_of(int(vector)),
+        )
         for word, row, vector in zip(words, similarities, best, strict=True)
     )

@@ -11,7 +11,11 @@ setup(
         Extension(
             "docpruner._maxsim",
             sources=["src/docpruner/native/maxsim.c"],
-            depends=["src/docpruner/native/tile.h", "src/docpruner/native/tile_undef.h"],
+            depends=[
+                "src/docpruner/native/ops_256.h",
+                "src/docpruner/native/tile.h",
+                "src/docpruner/native/tile_undef.h",
+            ],
             extra_compile_args=["-O3", "-std=c11", "-Wall", "-Wextra"],
             py_limited_api=True,
             optional=True,

@@ -119,12 +119,9 @@ INLINE f4 f4_max(f4 a, f4 b)
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,f16c")
 #define ISA(name) name##_avx2
-#define LANES 8
-#define TILE_Q 3
 #define TILE_D 3
-#define vf __m256
-#define INTEGERS
-#define vi __m256i
+#define i_dot dot_avx2
+#include "ops_256.h"
 INLINE __m256i pair_avx2(const int16_t *p)
 {
     int32_t pair;
@@ -154,36 +151,45 @@ INLINE void halves_avx2(const uint8_t *row, float *out, size_t dim)
         _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const void *)(row + 2 * i))));
     halves_portable(row + 2 * i, out + i, dim - i);
 }
-#define f_zero _mm256_setzero_ps
-#define f_load _mm256_loadu_ps
-#define f_store _mm256_storeu_ps
-#define f_spread _mm256_broadcast_ss
-#define f_fma _mm256_fmadd_ps
-#define f_max _mm256_max_ps
-#define f_mul _mm256_mul_ps
-#define i_zero _mm256_setzero_si256
-#define i_load(p) _mm256_loadu_si256((const void *)(p))
-#define i_spread pair_avx2
-#define i_dot dot_avx2
-#define i_float _mm256_cvtepi32_ps
-#define one_half one_half_avx2
-#define halves halves_avx2
 #include "tile.h"
 #include "tile_undef.h"
 #pragma GCC pop_options
 
-/* ---- AVX-512 with VNNI ---------------------------------------------------------------------- */
+/* ---- AVX-512 with VNNI, in registers of 256 and of 512 bits ---------------------------------- */
 
-#ifdef DOCPRUNER_SIMDE /* the same code on a machine without AVX-512, to test it: make avx512 */
+/* With DOCPRUNER_SIMDE the same code on a machine without AVX-512, to test it: make avx512. */
+#ifdef DOCPRUNER_SIMDE
+#define TARGET_VNNI _Pragma("GCC target(\"avx2,fma,f16c\")")
+#else
+#define TARGET_VNNI _Pragma("GCC target(\"avx512f,avx512bw,avx512vl,avx512vnni,avx2,fma,f16c\")")
+#endif
+
+#pragma GCC push_options
+TARGET_VNNI
+#ifdef DOCPRUNER_SIMDE
+#define dot_vnni256 dot_avx2
+#else
+INLINE __m256i dot_vnni256(__m256i a, __m256i b, __m256i sum)
+{
+    __asm__("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "vm"(b)); /* as for dot_avx2 */
+    return sum;
+}
+#endif
+#define ISA(name) name##_vnni256
+#define TILE_D 5
+#define i_dot dot_vnni256
+#include "ops_256.h"
+#include "tile.h"
+#include "tile_undef.h"
+#pragma GCC pop_options
+
+#ifdef DOCPRUNER_SIMDE
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #include <simde/x86/avx512.h>
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512vnni,avx2,fma,f16c")
 #endif
-#define ISA(name) name##_avx512vnni
+#pragma GCC push_options
+TARGET_VNNI
+#define ISA(name) name##_vnni512
 #define LANES 16
 #define TILE_Q 3
 #define TILE_D 8
@@ -199,7 +205,7 @@ INLINE __m512i pair_avx512(const int16_t *p)
     memcpy(&pair, p, 4);
     return _mm512_set1_epi32(pair);
 }
-INLINE __m512i dot_avx512(__m512i a, __m512i b, __m512i sum)
+INLINE __m512i dot_vnni512(__m512i a, __m512i b, __m512i sum)
 {
 #ifdef DOCPRUNER_SIMDE
     return _mm512_dpwssd_epi32(sum, a, b);
@@ -218,7 +224,7 @@ INLINE __m512i dot_avx512(__m512i a, __m512i b, __m512i sum)
 #define i_zero _mm512_setzero_si512
 #define i_load(p) _mm512_loadu_si512((const void *)(p))
 #define i_spread pair_avx512
-#define i_dot dot_avx512
+#define i_dot dot_vnni512
 #define i_float(a) ((__m512)__builtin_convertvector((ints16)(a), floats16))
 #define one_half one_half_avx2
 #define halves halves_avx2
@@ -239,7 +245,8 @@ struct isa {
 static const struct isa portable = {"portable", 4, 3, 0, page_portable};
 #ifdef HAVE_X86
 static const struct isa avx2 = {"avx2", 8, 3, 1, page_avx2};
-static const struct isa avx512vnni = {"avx512vnni", 16, 3, 1, page_avx512vnni};
+static const struct isa vnni256 = {"avx512vnni", 8, 3, 1, page_vnni256};
+static const struct isa vnni512 = {"avx512vnni", 16, 3, 1, page_vnni512};
 #endif
 
 /* The instruction sets this machine has, best first. Returns how many. */
@@ -258,12 +265,35 @@ static int available(const struct isa *found[3])
                    __builtin_cpu_supports("avx512vnni");
 #endif
     if (has_vnni)
-        found[count++] = &avx512vnni;
+        found[count++] = &vnni512;
     if (has_avx2)
         found[count++] = &avx2;
 #endif
     found[count++] = &portable;
     return count;
+}
+
+#ifdef HAVE_X86
+/* Whether the machine does operations on 512 bits in two halves: Zen 4, as Zen 3 has none. */
+static int splits_512(void)
+{
+#ifdef DOCPRUNER_SIMDE
+    return 1; /* so that both widths are tested */
+#else
+    return __builtin_cpu_is("amdfam19h");
+#endif
+}
+#endif
+
+/* The same instruction set in shorter registers, where that leaves fewer lanes without a token. */
+static const struct isa *fitting(const struct isa *isa, size_t tokens)
+{
+#ifdef HAVE_X86
+    if (isa == &vnni512 && (tokens + 15) / 16 * 16 > (tokens + 7) / 8 * 8 && splits_512())
+        return &vnni256;
+#endif
+    (void)tokens;
+    return isa;
 }
 
 /* ---- queries -------------------------------------------------------------------------------- */
@@ -430,6 +460,7 @@ static const char *arrange(struct job *job, const Py_buffer *tokens, const Py_bu
     job->page_offsets = page_offsets->buf;
     job->queries = (size_t)query_offsets->len / 8 - 1;
     job->pages = (size_t)page_offsets->len / 8 - 1;
+    job->isa = fitting(job->isa, (size_t)job->query_offsets[job->queries]);
     job->scores = scores->buf;
     if ((size_t)scores->len != job->queries * job->pages * 4)
         return "scores has the wrong size";

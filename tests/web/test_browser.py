@@ -99,7 +99,8 @@ def test_hits_do_not_wait_for_their_words(visit, site):
     page.route(
         "**/api/search*", lambda r: r.continue_() if FAST in r.request.url else held.append(r)
     )
-    ask(page, site)
+    with page.expect_request(lambda request: FAST not in request.url and "q=" in request.url):
+        ask(page, site)
     assert page.locator("#hits > li").count() == 12
     assert page.locator(".matched li").count() == 0
     held.pop().continue_()

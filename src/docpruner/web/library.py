@@ -61,7 +61,7 @@ class Library:
         self._words = PageWords()
         self._one = threading.Lock()  # searches take turns at the index anyhow
         self._shelf: Shelf | None = None
-        self._answers: Recent[tuple[Snapshot, str], list[Hit]] = Recent(ANSWERS_KEPT)
+        self._answers: Recent[tuple[int, str], list[Hit]] = Recent(ANSWERS_KEPT)
 
     def close(self) -> None:
         self._words.close()
@@ -148,11 +148,11 @@ class Library:
         """The hits, and a shelf that has their documents."""
         shelf = self.shelf()
         asked = repr(question)
-        known = self._answers.get((shelf.snapshot, asked))
+        known = self._answers.get((shelf.snapshot.version, asked))
         if known is not None:
             return known, shelf
         for _ in range(TRIES):
-            before = shelf.snapshot
+            before = shelf.snapshot.version
             with self._one:
                 hits = self.index.search(
                     question.query,
@@ -165,7 +165,7 @@ class Library:
             there = [hit for hit in hits if hit.document in shelf.ids]
             if len(there) == len(hits):
                 break  # else a document was deleted just now
-        if shelf.snapshot is before:
+        if shelf.snapshot.version == before:
             self._answers.put((before, asked), there, 1)
         return there, shelf
 

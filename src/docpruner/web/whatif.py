@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 
 from docpruner.explain import Importances, WhatIf, judged_by_importance
-from docpruner.index.snapshot import Snapshot
 from docpruner.index.store import PageStore
 from docpruner.web.kept import Recent
 
@@ -18,17 +17,18 @@ class WhatIfs:
     def __init__(self, store: PageStore) -> None:
         self._store = store
         self._loaded: Importances | None = None
-        self._answers: Recent[tuple[Snapshot, str], WhatIf] = Recent(ANSWERS_KEPT)
+        self._answers: Recent[tuple[int, str], WhatIf] = Recent(ANSWERS_KEPT)
         self._one = threading.Lock()
 
     def answer(self, spec: str) -> WhatIf:
         wanted = str(judged_by_importance(spec, importances=self._store.settings.importances))
         with self._one:
             loaded = self._importances()
-            found = self._answers.get((loaded.snapshot, wanted))
+            key = (loaded.snapshot.version, wanted)
+            found = self._answers.get(key)
             if found is None:
                 found = loaded.under(wanted)
-                self._answers.put((loaded.snapshot, wanted), found, 1)
+                self._answers.put(key, found, 1)
         return found
 
     def _importances(self) -> Importances:

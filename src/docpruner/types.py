@@ -181,6 +181,11 @@ class Hit:
     def name(self) -> str:
         return f"{PurePath(self.document).name}#{self.page}"
 
+    @property
+    def tells_words(self) -> bool:
+        """Whether its matches have the words found, so that its file need not be read for them."""
+        return any(match.found for match in self.matches)
+
 
 def cell_boxes(cells: IntArray, grid: tuple[int, int]) -> FloatArray:
     """The rectangle of each cell as fractions of the page; special tokens get an empty one."""

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from docpruner.cli.reproduce import compared, table
+from docpruner.cli.reproduce import table
 from docpruner.evaluate.benchmarks import VIDORE_V2
+from docpruner.evaluate.reproduction import compared
 from docpruner.evaluate.results import Results
 from evaluate.copies import parts, saved, written
 from evaluate.made_data import sample_folder
@@ -57,10 +58,13 @@ def test_evaluate_times_encoding_if_asked(docpruner, tmp_path):
     sample_folder(tmp_path / "data")
     shown = docpruner("evaluate", "data", "--methods", "docpruner:k=-0.25", "--latency", "2")
     assert "nDCG@5" in shown
+    lost = "3 of 32 pages have no words, and 5 of 32 queries no other answer; --ocr reads them"
+    assert f"Note: {lost}" in " ".join(shown.split())
     assert "Encoding a page (pages timed: 2, by OCR: " in shown
     assert "0.77 s (+60 % … +66 %)" in shown.replace("\N{NO-BREAK SPACE}", " ")
     results = Results.load(tmp_path / "evaluation" / "results.json")
     assert (results.measure, results.latency.pages) == ("ndcg@5", 2)
+    assert results.notes == [lost]
     assert "pages timed" in (tmp_path / "evaluation" / "report.html").read_text(encoding="utf-8")
 
 

@@ -14,7 +14,8 @@ pytest.importorskip("colpali_engine", reason="the tiny checkpoint needs the vlm 
 
 from docpruner.encoders import load_encoder
 from docpruner.evaluate.data import load_folder
-from docpruner.evaluate.study import Study, averages, write_all
+from docpruner.evaluate.reproduction import averages
+from docpruner.evaluate.study import Study, write_all
 from encoders import tiny
 from evaluate.made_data import SAMPLES
 

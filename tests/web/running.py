@@ -15,13 +15,6 @@ from typing import Self
 import httpx
 
 TESTS = Path(__file__).parent.parent
-COMMAND = """
-from docpruner.cli import serve
-from docpruner.cli.main import app, main
-if "serve" not in {command.name for command in app.registered_commands}:
-    app.command("serve")(serve.run)
-main()
-"""
 
 
 class Server:
@@ -87,7 +80,7 @@ class Server:
 
 def served(index: Path, *options: str, token: str | None = None) -> Server:
     """As a user starts it."""
-    return Server(["-c", COMMAND, "serve", str(index), "--port", "0", *options], token=token)
+    return Server(["-m", "docpruner", "serve", str(index), "--port", "0", *options], token=token)
 
 
 def served_words(index: Path, *options: str, token: str | None = None) -> Server:

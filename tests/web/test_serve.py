@@ -9,7 +9,9 @@ import sys
 
 import pytest
 
-from web.running import COMMAND, served
+from web.running import served
+
+COMMAND = "from docpruner.cli import main; main()"
 
 
 def failing(*arguments: str, program: str = COMMAND) -> str:
@@ -55,7 +57,7 @@ def test_a_missing_extra_is_named(samples_index):
 
 def test_help_has_an_example():
     done = subprocess.run(
-        [sys.executable, "-c", COMMAND, "serve", "--help"],
+        [sys.executable, "-m", "docpruner", "serve", "--help"],
         capture_output=True,
         text=True,
         check=True,

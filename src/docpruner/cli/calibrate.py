@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from docpruner.cli.arguments import DeviceOption, TrustOption
+from docpruner.cli.config import write_config
 from docpruner.cli.evaluate import (
     CacheOption,
     DataArgument,
@@ -69,7 +69,10 @@ def run(
     results = measured.results
     choice = choose(results.settings, measured.values, target=target, confidence=confidence)
     if write is not None:
-        _write(write, results, choice)
+        setting = choice.setting
+        why = f"{setting.relative:.1%} of {results.measure_name}, {setting.stored_bytes:.0f} bytes"
+        values = {"encoder": results.encoder, "spec": setting.spec, "codec": setting.codec}
+        write_config(write, values, f"chosen on {results.data}: {why} a page")
     if json:
         print_json(_described(results, choice, target))
         return
@@ -98,18 +101,3 @@ def _described(results: Results, choice: Choice, target: float) -> dict[str, Any
     told = asdict(choice) | {"setting": choice.setting.as_json()}
     of = {"data": results.data, "encoder": results.encoder, "measure": results.measure}
     return {**of, "target": target, **told}
-
-
-def _write(path: Path, results: Results, choice: Choice) -> None:
-    """TOML, of which JSON's strings are a part."""
-    setting = choice.setting
-    values = {"encoder": results.encoder, "spec": setting.spec, "codec": setting.codec}
-    lines = [f"{key} = {jsonlib.dumps(value)}" for key, value in values.items()]
-    head = (
-        f"# chosen on {results.data}: {setting.relative:.1%} of {results.measure_name}, "
-        f"{setting.stored_bytes:.0f} bytes a page"
-    )
-    try:
-        path.write_text("\n".join([head, *lines, ""]), encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"{path} can't be written ({error.strerror})") from error

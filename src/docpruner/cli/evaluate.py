@@ -87,6 +87,8 @@ def run(
             print_json({"report": str(report), "results": str(folder / "results.json")})
         else:
             console().print(results_table(measured.results))
+            for note in measured.results.notes:
+                console().print(f"Note: {note}", markup=False)
             if measured.results.latency is not None:
                 console().print()
                 console().print(latency_table(measured.results.latency))

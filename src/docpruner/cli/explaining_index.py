@@ -17,6 +17,7 @@ from docpruner.cli.explaining_pages import Pages, draw
 from docpruner.cli.output import shown_path
 from docpruner.errors import DocPrunerError, PageError
 from docpruner.explain import PIXELS, Look, answers, hit_picture, look, word_number
+from docpruner.explain.look import with_k
 from docpruner.explain.reading import drawn_pages, page_numbers
 from docpruner.facade import Index
 from docpruner.index.snapshot import matches
@@ -37,7 +38,7 @@ def explain_stored(wish: Wish) -> Outcome:
         own = index.settings.spec
         spec = own if wish.spec is None else str(reducer(wish.spec))
         if wish.factor is not None:
-            spec = _with_factor(own, wish.factor)
+            spec = with_k(own, wish.factor)
         _check_file(index, document)
 
         def looks(numbers: Sequence[int]) -> Iterator[Look | PageError]:
@@ -84,15 +85,6 @@ def _numbers(index: Index, document: str, number: int | None, wish: Wish) -> lis
     (count,) = (entry.pages for entry in index.documents() if entry.path == document)
     wanted = (number, number) if number is not None else wish.span or (1, None)
     return page_numbers(Path(document), count, wanted)
-
-
-def _with_factor(spec: str, factor: float) -> str:
-    """DocPruner with another k; the rest of how an index was made only looks at vectors."""
-    first = reducer(spec).stages[0]
-    values = dict(first.values) if first.strategy.name == "docpruner" else {}
-    parameters = {**values, "k": factor}
-    written = ",".join(f"{name}={value}" for name, value in parameters.items())
-    return str(reducer(f"docpruner:{written}"))
 
 
 def _look(index: Index, document: str, number: int, spec: str, own: str) -> Look | PageError:

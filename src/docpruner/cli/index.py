@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tomllib
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -23,9 +22,10 @@ from docpruner.cli.arguments import (
     WaitOption,
     open_index,
 )
+from docpruner.cli.config import read_config
 from docpruner.codecs import CODEC_NAMES
 from docpruner.encoders.registry import EncoderName, load_encoder
-from docpruner.errors import DocPrunerError, IndexStateError
+from docpruner.errors import IndexStateError
 from docpruner.reduce import reducer
 from docpruner.search.filters import read_metadata
 
@@ -93,7 +93,7 @@ def run(
     Example: `docpruner index reports.idx ~/Documents/reports`
     """
     told = read_metadata(metadata)
-    chosen = _config(config) if config is not None else {}
+    chosen = read_config(config) if config is not None else {}
     opened = _opened(
         index,
         encoder=encoder or chosen.get("encoder"),
@@ -112,19 +112,6 @@ def run(
         sys.exit(INTERRUPTED)
     shown.done(report, opened.folder)
     raise typer.Exit(EXIT_STATUS[report.outcome])
-
-
-def _config(path: Path) -> dict[str, str]:
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DocPrunerError(f"{path} can't be read ({error.strerror})") from None
-    except ValueError as error:  # TOML's and UTF-8's
-        raise DocPrunerError(f"{path} is no TOML file: {error}") from None
-    unknown = set(values) - {"encoder", "spec", "codec"}
-    if unknown or not all(isinstance(value, str) for value in values.values()):
-        raise DocPrunerError(f"{path} must hold encoder, spec and codec, each as text, no more")
-    return values
 
 
 def _opened(

@@ -50,6 +50,7 @@ def run(
     """
     from docpruner.evaluate.console import latency_table
     from docpruner.evaluate.hub import load_benchmark
+    from docpruner.evaluate.reproduction import compared
     from docpruner.evaluate.study import write_all
 
     sets = load_benchmark(benchmark.value)
@@ -71,22 +72,6 @@ def run(
     for name, found in timed.items():
         console().print(name, style="bold", markup=False)
         console().print(latency_table(found))
-
-
-def compared(benchmark: str, done: list[Results]) -> list[dict[str, Any]]:
-    """Every setting, averaged, with the paper's figures where it has some in the same measure."""
-    from docpruner.evaluate.paper import MEASURE, reference
-    from docpruner.evaluate.study import averages
-
-    rows = []
-    for name, (score, pruned) in averages(done).items():
-        told = reference(benchmark, done[0].encoder, name)
-        row = {"spec": name, "score": score, "pruned": pruned}
-        if told is not None and done[0].measure == MEASURE:
-            row |= {"paper_score": told.ndcg, "paper_pruned": told.pruned}
-            row |= {"difference": score - told.ndcg, "pruned_difference": pruned - told.pruned}
-        rows.append(row)
-    return rows
 
 
 def table(title: str, measure: str, rows: list[dict[str, Any]]) -> Table:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from docpruner.encoders.registry import Encoder
 from docpruner.errors import EncoderError, MissingExtraError, PageError, PruningWarning
@@ -76,6 +73,8 @@ class Study:
         elif self.methods in ("paper", "all"):
             name = self.encoder.name
             notes.append(f"attention-threshold-nfp was left out: {name} takes no prompt")
+        if self.encoder.pixels is None:
+            notes += _wordless_answers(encoded)
         measured = evaluate(
             encoded,
             settings,
@@ -101,6 +100,20 @@ class Study:
 
     def _encoded(self, data: DataSet, encoder: Encoder) -> EncodedData:
         return encode_data(data, encoder, cache=self.cache, ocr=self.ocr)
+
+
+def _wordless_answers(encoded: EncodedData) -> list[str]:
+    """How many queries an encoder that reads words can only fail on."""
+    names = dict(zip(encoded.rows, encoded.page_ids, strict=True))
+    with PageStore(encoded.folder) as store:
+        wordless = {names[row.id] for row, _ in store.rows() if row.words_from == "nowhere"}
+    judged, qrels = encoded.data.judged, encoded.data.qrels
+    answers = [{page for page, relevance in qrels[q.id].items() if relevance} for q in judged]
+    lost = sum(pages <= wordless for pages in answers)
+    if not lost:
+        return []
+    pages = f"{len(wordless):,} of {len(names):,} pages have no words"
+    return [f"{pages}, and {lost:,} of {len(judged):,} queries no other answer; --ocr reads them"]
 
 
 def write_all(encoded: EncodedData, results: Results, folder: Path) -> Path:
@@ -146,16 +159,3 @@ def examples(encoded: EncodedData, results: Results) -> list[Example]:
             caption = f"“{results.texts[query]}” {base[query]:.2f} → {shown[query]:.2f}"
             found[answer] = Example(answer, caption, png(drawn))
     return list(found.values())[:EXAMPLES]
-
-
-def averages(studies: Sequence[Results]) -> dict[str, tuple[float, float]]:
-    """Of each setting the mean score and share pruned over data sets, as the paper averages."""
-    common = [{setting.name: setting for setting in study.settings} for study in studies]
-    return {
-        name: (
-            float(np.mean([each[name].score for each in common])),
-            float(np.mean([each[name].pruned for each in common])),
-        )
-        for name in common[0]
-        if all(name in each for each in common)
-    }

@@ -117,6 +117,14 @@ def look(
     return _what_if(page, spec)
 
 
+def with_k(spec: str, k: float) -> str:
+    """DocPruner with another k and the rest of its parameters; later stages look at vectors."""
+    first = reducer(spec).stages[0]
+    values = dict(first.values) if first.strategy.name == PAPER else {}
+    written = ",".join(f"{name}={value}" for name, value in {**values, "k": k}.items())
+    return str(reducer(f"{PAPER}:{written}"))
+
+
 def _encoded(page: PageEmbedding, reduce: Reducer) -> Look:
     reduction = reduce(page)
     rows = page.patches

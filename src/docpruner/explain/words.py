@@ -36,7 +36,7 @@ def answers(hit: Hit, words: Sequence[Word] | None = None) -> list[Answer]:
     The `words` of the page are read from the document if they are not given, unless OCR has
     recognised them; where there are none, or when the file is gone, the place is named.
     """
-    if words is None and any(match.found for match in hit.matches):
+    if words is None and hit.tells_words:
         words = ()
     if words is None:
         try:

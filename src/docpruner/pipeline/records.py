@@ -82,7 +82,8 @@ class RecordMaker:
             reduction = self._reduce(embedding)
         settings = self._settings
         words: tuple[str, ...] = ()
-        if page.words_from == "ocr" and self._encoder.pixels is None:  # a vector for each word
+        one_each = self._encoder.pixels is None and len(page.words) == len(embedding.vectors)
+        if page.words_from == "ocr" and one_each:
             words = tuple(word.text for word in page.words)
         page_map = map_of(embedding, reduction, importances=settings.importances, words=words)
         record = PageRecord(

@@ -174,14 +174,16 @@ class Library:
         began = time.monotonic()
         hits, shelf = self.hits(question)
         seconds = time.monotonic() - began
-        places = [(hit.document, hit.page) for hit in hits]
-        read = self._words.of(places, READING_SECONDS) if words else {}
+        unread = [(hit.document, hit.page) for hit in hits if words and not hit.tells_words]
+        read = self._words.of(unread, READING_SECONDS)
         return SearchAnswer(
             query=question.query,
             milliseconds=round(1000 * seconds, 1),
             hits=[
-                _described(rank, hit, shelf, read.get(place, ()) if words else None)
-                for rank, (hit, place) in enumerate(zip(hits, places, strict=True), 1)
+                _described(
+                    rank, hit, shelf, read.get((hit.document, hit.page), ()) if words else None
+                )
+                for rank, hit in enumerate(hits, 1)
             ],
         )
 

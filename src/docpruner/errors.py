@@ -2,12 +2,14 @@
 
 DocPrunerError
 ├── PageError            a file, or a page of it, that can't be read
+├── AddError             nothing could be added, or not all where all was asked for
 ├── InvalidPageError     a page's arrays don't fit together
 ├── SpecError            a reduction spec names something that doesn't exist
 ├── ReductionError       a page lacks what a strategy needs
 ├── CodecError           vectors that a codec can't store, bytes it can't read
 ├── ScoringError         queries and corpus that can't be scored
 ├── FilterError          a filter of a search that can't be understood
+├── MetadataError        metadata of documents that can't be stored
 ├── TapError             a model whose attention can't be read
 ├── EncoderError         a model that can't be loaded, or a page it can't encode
 ├── IndexStateError      an index that is not there, is of another kind, or has another writer
@@ -21,6 +23,12 @@ DamageWarning            a part of an index that can't be searched
 """
 
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
 class DocPrunerError(Exception):
     """Base of all errors raised by docpruner on purpose."""
 
@@ -32,6 +40,15 @@ class PageError(DocPrunerError, ValueError):
         where = path if page is None else f"{path}#{page}"
         super().__init__(f"{where}: {reason}; {remedy}")
         self.path, self.page, self.reason, self.remedy = path, page, reason, remedy
+
+
+class AddError(DocPrunerError, ValueError):
+    """Documents that could not be added; `report` says what was, and every problem."""
+
+    def __init__(self, problems: Sequence[PageError], report: Any) -> None:
+        more = f" (and {len(problems) - 1:,} more problems)" if len(problems) > 1 else ""
+        super().__init__(f"{problems[0]}{more}")
+        self.report = report
 
 
 class InvalidPageError(DocPrunerError, ValueError):
@@ -56,6 +73,10 @@ class ScoringError(DocPrunerError, ValueError):
 
 class FilterError(DocPrunerError, ValueError):
     """A filter of a search that can't be understood."""
+
+
+class MetadataError(DocPrunerError, ValueError):
+    """Metadata of documents that can't be read or stored."""
 
 
 class TapError(DocPrunerError, RuntimeError):

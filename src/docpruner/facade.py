@@ -4,87 +4,207 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
 from docpruner.codecs import CodecName
-from docpruner.errors import IndexStateError, PageError
-from docpruner.index.health import Damage, Stats, damages, measure
-from docpruner.index.records import DocumentEntry, StoredPage
-from docpruner.index.settings import Settings
-from docpruner.index.snapshot import Filter, matches
-from docpruner.index.store import PageStore
-from docpruner.index.writer import Progress
-from docpruner.pages.problems import shown, unreachable
-from docpruner.pipeline.add import Watch, add_files
+from docpruner.errors import AddError, EncoderError, IndexStateError, PageError, ScoringError
+from docpruner.hits import Hit
+from docpruner.pages.embedding_source import EmbeddingSource
+from docpruner.pages.file_source import FileSource
+from docpruner.pages.image_source import ImageSource
+from docpruner.pages.page_files import PageFiles
+from docpruner.pages.problems import printable_path, unreachable
+from docpruner.pages.sources import Source
+from docpruner.pipeline.add import add_documents
+from docpruner.pipeline.add_report import AddReport, ProgressCallback
+from docpruner.pipeline.metadata import GivenMetadata, metadata_of
 from docpruner.pipeline.prune import Pruned, prune
-from docpruner.pipeline.report import AddReport
-from docpruner.reduce import reducer
-from docpruner.search.hits import search_many
-from docpruner.types import Hit
+from docpruner.reduce import Reducer, reducer
+from docpruner.search.filters import matching
+from docpruner.search.searcher import Question, find, questions
+from docpruner.stores.contract import WAIT, Compactable, Progress, Reader, Store, Verifiable
+from docpruner.stores.locations import Location, create_store, open_store, store_exists
+from docpruner.stores.records import Damage, DocumentEntry, PageName, Stats, StoredPage
+from docpruner.stores.settings import Settings
+from docpruner.types import Filter, Metadata, PageEmbedding, is_named
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
     from docpruner.encoders.registry import Encoder
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+PageRange = tuple[int, int | None]
 
 DEFAULT_SPEC = "docpruner:k=-0.25"
-WAIT = 10.0  # seconds for another writer to finish
+DEFAULT_CODEC: CodecName = "int8"
 
 
 class Index:
-    """A folder of pruned pages.
+    """Pruned pages, to search.
 
     `Index.create` makes one, `Index.open` opens it again, in as many processes as you like; one at
-    a time can change it.
+    a time can change it. A location is a folder's path, `scheme://…` for another store, or None
+    for an index in memory.
     """
 
-    def __init__(self, store: PageStore, encoder: Encoder | None = None) -> None:
+    def __init__(self, store: Store, encoder: Encoder | None = None) -> None:
+        """Use `Index.create` or `Index.open`; this is for a store that is open already."""
+        if store is None or isinstance(store, str | os.PathLike):
+            raise IndexStateError(
+                f"Index({store!r}) opens nothing; call Index.open, Index.create or "
+                "Index.open_or_create"
+            )
         self._store = store
         self._encoder = encoder
+        self._load: Callable[[str], Encoder] | None = None
+        self._files = PageFiles()
+
+    # ------------------------------------------------------------------ making and opening
 
     @classmethod
     def create(
         cls,
-        folder: str | os.PathLike[str],
+        location: Location,
         *,
         encoder: str | Encoder = "builtin",
-        spec: str = DEFAULT_SPEC,
-        codec: CodecName = "int8",
+        reduction: str | Reducer | None = None,
+        spec: str | None = None,
+        codec: CodecName = DEFAULT_CODEC,
         importances: bool = True,
+        device: str | None = None,
+        trust_remote_code: bool = False,
     ) -> Index:
-        """Make a new index. `importances=False` stores none of the pruned patches': a little
-        smaller, but what was pruned can't be shown, nor pruned further by importance."""
-        reduce = reducer(spec)
-        if isinstance(encoder, str):
-            from docpruner.encoders.registry import load_encoder
+        """Make a new index.
 
-            filtering = reduce.prompt == "noise-filtering"
-            encoder = load_encoder(encoder, prompt="noise-filtering" if filtering else None)
+        location: a folder that is not there yet or empty, `scheme://…`, or None for memory.
+        encoder: "builtin", a Hugging Face repository, a folder, or an encoder that is loaded.
+        reduction: how pages are reduced, such as "docpruner:k=-0.25"; `spec` is the same.
+        codec: how vectors are stored: "int8", "float16", "float32" or "binary".
+        importances: False stores none of the pruned patches': a little smaller, but what was pruned
+            can't be shown, nor pruned further by importance.
+        device: where a model named by `encoder` runs: "cuda", "mps" or "cpu".
+        trust_remote_code: lets such a model run code of its own (Jina v4).
+        """
+        reduce = reducer(str(_one_of(reduction, spec) or DEFAULT_SPEC))
+        if isinstance(encoder, str):
+            filtering = "noise-filtering" if reduce.prompt == "noise-filtering" else None
+            load = _loader(device, trust_remote_code, prompt=filtering)
+            encoder = load(encoder)
         if reduce.prompt == "noise-filtering" != encoder.prompt:
             raise IndexStateError(
                 f"{reduce} needs an encoder with the noise-filtering prompt; {encoder.name} has "
                 "the default one"
             )
         settings = Settings.new(encoder.name, encoder.dim, str(reduce), codec, importances)
-        return cls(PageStore.create(Path(folder), settings), encoder)
+        return cls(create_store(location, settings), encoder)
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str], *, encoder: Encoder | None = None) -> Index:
-        """Open an index. Its encoder is loaded by name when it is first needed, unless given."""
-        store = PageStore(Path(folder))
-        settings = store.settings
+    def open(
+        cls,
+        location: Location,
+        *,
+        encoder: Encoder | None = None,
+        device: str | None = None,
+        trust_remote_code: bool = False,
+    ) -> Index:
+        """Open an index that is there.
+
+        Its encoder is loaded by name when it is first needed, on `device` and with
+        `trust_remote_code`, unless one of the same name is given as `encoder`.
+        """
+        store = open_store(location)
+        index = cls(store, encoder)
+        settings = index.settings
         if encoder is not None and (encoder.name, encoder.dim) != (settings.encoder, settings.dim):
-            store.close()
+            index.close()
             raise IndexStateError(
-                f"{folder} was made with the encoder {settings.encoder} ({settings.dim} "
+                f"{store.location} was made with the encoder {settings.encoder} ({settings.dim} "
                 f"dimensions), not with {encoder.name} ({encoder.dim}): vectors of two encoders "
                 "can't be compared. Open it without an encoder, or make another index"
             )
-        return cls(store, encoder)
+        index._load = _loader(device, trust_remote_code)
+        return index
+
+    @classmethod
+    def open_or_create(
+        cls,
+        location: Location,
+        *,
+        encoder: str | Encoder | None = None,
+        reduction: str | Reducer | None = None,
+        spec: str | None = None,
+        codec: CodecName | None = None,
+        importances: bool | None = None,
+        device: str | None = None,
+        trust_remote_code: bool = False,
+    ) -> Index:
+        """Open the index if there is one, make it if not.
+
+        The arguments are those of `create`. If the index is there, those that are given have to be
+        as it was made; an IndexStateError says what differs.
+        """
+        chosen = _one_of(reduction, spec)
+        if not store_exists(location):
+            return cls.create(
+                location,
+                encoder="builtin" if encoder is None else encoder,
+                reduction=chosen,
+                codec=codec or DEFAULT_CODEC,
+                importances=importances is not False,
+                device=device,
+                trust_remote_code=trust_remote_code,
+            )
+        loaded = None if isinstance(encoder, str) else encoder
+        index = cls.open(
+            location, encoder=loaded, device=device, trust_remote_code=trust_remote_code
+        )
+        try:
+            name = encoder if isinstance(encoder, str) else None
+            index._check(name, None if chosen is None else str(chosen), codec, importances)
+        except BaseException:
+            index.close()
+            raise
+        return index
+
+    @staticmethod
+    def exists(location: Location) -> bool:
+        """Whether there is an index at a location."""
+        return store_exists(location)
+
+    def _check(
+        self,
+        encoder: str | None,
+        spec: str | None,
+        codec: CodecName | None,
+        importances: bool | None,
+    ) -> None:
+        """That the index is as asked for."""
+        settings = self.settings
+        named = encoder is not None and _names(encoder, settings.encoder)
+        for what, asked, own in (
+            ("encoder", encoder, encoder if named else settings.encoder),
+            ("spec", spec and str(reducer(spec)), settings.spec),
+            ("codec", codec, settings.codec),
+            ("importances", importances, settings.importances),
+        ):
+            if asked is not None and asked != own:
+                stricter = f"; docpruner prune {self.location} {spec} makes it stricter"
+                raise IndexStateError(
+                    f"{self.location} has {what} {own}, not {asked}: leave the option out, or make "
+                    f"another index{stricter if what == 'spec' else ''}"
+                )
 
     def close(self) -> None:
+        """Close the index; what was added stays. Called twice, it does nothing."""
+        self._files.close()
         self._store.close()
 
     def __enter__(self) -> Index:
@@ -93,80 +213,65 @@ class Index:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    # ------------------------------------------------------------------ what it is
+
     @property
-    def folder(self) -> Path:
-        return self._store.folder
+    def location(self) -> str:
+        """By which it is opened again."""
+        return self._store.location
 
     @property
     def settings(self) -> Settings:
         """The encoder, the reduction and the codec that its vectors were made with."""
-        return self._store.settings
+        with self._store.reader() as reader:
+            return reader.settings
 
     @property
     def encoder(self) -> Encoder:
+        """The encoder, loaded when it is first needed."""
         if self._encoder is None:
-            from docpruner.encoders.registry import load_encoder
-
-            self._encoder = load_encoder(self.settings.encoder)
+            load = self._load or _loader(None, False)
+            self._encoder = load(self.settings.encoder)
         return self._encoder
 
-    def add(
-        self,
-        paths: Paths,
-        *,
-        ocr: bool = False,
-        metadata: Mapping[str, str] | None = None,
-        wait: float = WAIT,
-        watch: Watch | None = None,
-    ) -> AddReport:
-        """Bring the index up to date with files and folders.
+    def __repr__(self) -> str:
+        return f"Index({self.location!r})"
 
-        Unchanged documents are skipped, changed ones replaced at once when all their pages are in.
-        `ocr` recognises the words of pages that have none (extra `ocr`). `metadata` is kept with
-        each document, to filter by. `watch` gets the report so far, batch by batch.
-        """
-        return add_files(
-            self._store,
-            self.encoder,
-            _listed(paths),
-            ocr=ocr,
-            metadata=metadata,
-            wait=wait,
-            watch=watch,
-        )
+    def __len__(self) -> int:
+        """The number of pages."""
+        with self._store.reader() as reader:
+            return reader.stats().pages
 
-    def search(
-        self,
-        query: str,
-        k: int = 10,
-        *,
-        documents: str | Sequence[str] = (),
-        pages: tuple[int, int | None] | None = None,
-        metadata: Mapping[str, str] | None = None,
-    ) -> list[Hit]:
-        """The `k` best pages, of all, or of documents that fit a glob, have the metadata, and of
-        those only pages from the first to the last number given."""
-        return self.search_many([query], k, documents=documents, pages=pages, metadata=metadata)[0]
+    def __contains__(self, document: object) -> bool:
+        """Whether there is a document of this name, or whose path ends in it."""
+        name = os.fspath(document) if isinstance(document, os.PathLike) else document
+        if not isinstance(name, str):
+            return False
+        return any(is_named(entry.name, name) for entry in self.documents())
 
-    def search_many(
-        self,
-        queries: Sequence[str],
-        k: int = 10,
-        *,
-        documents: str | Sequence[str] = (),
-        pages: tuple[int, int | None] | None = None,
-        metadata: Mapping[str, str] | None = None,
-    ) -> list[list[Hit]]:
-        """As `search`, for many queries in one pass over the index."""
-        globs = (documents,) if isinstance(documents, str) else tuple(documents)
-        return search_many(self._store, self.encoder, queries, k, Filter(globs, pages, metadata))
+    def reader(self) -> AbstractContextManager[Reader]:
+        """The index at one moment, for several looks that have to fit together."""
+        return self._store.reader()
 
     def documents(self) -> list[DocumentEntry]:
-        return self._store.documents()
+        """All documents with their pages and metadata, by name."""
+        with self._store.reader() as reader:
+            return list(reader.documents())
+
+    def pages(self) -> list[PageName]:
+        """Document and number of every page; `index.page(*name)` is what is stored of it."""
+        with self._store.reader() as reader:
+            return sorted(reader.pages())
 
     def page(self, document: str, number: int) -> StoredPage | None:
         """What is stored of a page: its vectors, the importance of every patch, what was kept."""
-        return self._store.page_of(document, number)
+        with self._store.reader() as reader:
+            return reader.page(document, number)
+
+    def stats(self) -> Stats:
+        """What the index holds, what it takes, and what it would take unpruned."""
+        with self._store.reader() as reader:
+            return reader.stats()
 
     def is_up_to_date(self, document: str) -> bool:
         """Whether a file is still as it was indexed; PageError if it is gone or can't be read."""
@@ -174,35 +279,241 @@ class Index:
             with Path(document).open("rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").digest()
         except FileNotFoundError:
-            remedy = f"put it back, or take it out: docpruner delete {self.folder} {document}"
-            raise PageError(shown(document), "is gone since it was indexed", remedy) from None
+            remedy = f"put it back, or take it out: docpruner delete {self.location} {document}"
+            path = printable_path(document)
+            raise PageError(path, "is gone since it was indexed", remedy) from None
         except OSError as error:
             raise unreachable(document, error) from None
-        return self._store.known(document, sha256) is not None
+        with self._store.reader() as reader:
+            known = reader.known(document, sha256)
+        return known is not None and known.same
+
+    # ------------------------------------------------------------------ adding and removing
+
+    def add(
+        self,
+        paths: Paths,
+        *,
+        ocr: bool = False,
+        metadata: GivenMetadata | None = None,
+        delete_missing: bool = False,
+        strict: bool = False,
+        wait: float = WAIT,
+        progress: ProgressCallback | None = None,
+    ) -> AddReport:
+        """Bring the index up to date with files and folders.
+
+        Unchanged documents are skipped, changed ones replaced at once when all their pages are in,
+        moved ones keep their vectors under the new path.
+
+        paths: a PDF, PNG, JPEG, TIFF or WebP file, a folder of them, or several.
+        ocr: recognise the words of pages that have none (extra `ocr`).
+        metadata: kept with the documents, to filter by: a mapping for all of them, mappings by
+            path, a function of the path, or a CSV file whose first column is the path. It is
+            added to what a document has; None as a value removes a key.
+        delete_missing: remove documents below the given folders whose files no longer exist;
+            otherwise the report only lists them as `missing`.
+        strict: raise AddError if anything could not be added, not only if nothing was.
+        wait: seconds to wait for another writer.
+        progress: gets the report so far, batch by batch.
+        """
+        encoder = self.encoder
+        source = FileSource(_listed(paths), pixels=encoder.pixels, ocr=ocr)
+        return self.add_from(
+            source,
+            ocr=ocr,
+            metadata=metadata,
+            delete_missing=delete_missing,
+            strict=strict,
+            wait=wait,
+            progress=progress,
+        )
+
+    def add_images(
+        self,
+        images: Image | Iterable[Image],
+        *,
+        names: Iterable[str] | None = None,
+        ocr: bool = False,
+        metadata: GivenMetadata | None = None,
+        strict: bool = False,
+        wait: float = WAIT,
+        progress: ProgressCallback | None = None,
+    ) -> AddReport:
+        """Add pictures that are in memory, each as a document of one page.
+
+        images: PIL images.
+        names: of the documents; without them a picture is named by its content. The index keeps no
+            pictures: `hit.document` is the name by which you find yours again.
+        ocr: recognise their words, for an encoder that reads words (extra `ocr`).
+        metadata, strict, wait, progress: as in `add`.
+        """
+        given = [images] if hasattr(images, "tobytes") else images
+        source = ImageSource(given, names, ocr=ocr)  # type: ignore[arg-type]  # seen just before
+        return self.add_from(
+            source, ocr=ocr, metadata=metadata, strict=strict, wait=wait, progress=progress
+        )
+
+    def add_embeddings(
+        self,
+        pages: PageEmbedding | Iterable[PageEmbedding],
+        *,
+        metadata: GivenMetadata | None = None,
+        strict: bool = False,
+        wait: float = WAIT,
+        progress: ProgressCallback | None = None,
+    ) -> AddReport:
+        """Add pages that were encoded elsewhere, by the encoder of this index.
+
+        pages: a page named `report.pdf#3` is page 3 of report.pdf, any other a document of one
+            page; the pages of a document follow each other. They may come from a generator.
+        metadata, strict, wait, progress: as in `add`.
+        """
+        source = EmbeddingSource([pages] if isinstance(pages, PageEmbedding) else pages)
+        return self.add_from(
+            source, metadata=metadata, strict=strict, wait=wait, progress=progress, encode=False
+        )
+
+    def add_from(
+        self,
+        source: Source,
+        *,
+        ocr: bool = False,
+        metadata: GivenMetadata | None = None,
+        delete_missing: bool = False,
+        strict: bool = False,
+        wait: float = WAIT,
+        progress: ProgressCallback | None = None,
+        encode: bool = True,
+    ) -> AddReport:
+        """Add documents of any `docpruner.pages.sources.Source`, and close it.
+
+        encode: False if all pages come with their embeddings, so that no encoder is needed.
+        The others are those of `add`; `ocr` asks again for pages in which no words were found.
+        """
+        report = add_documents(
+            self._store,
+            source,
+            self.encoder if encode else None,
+            ocr=ocr,
+            metadata=metadata_of(metadata),
+            delete_missing=delete_missing,
+            wait=wait,
+            progress=progress,
+        )
+        if report.outcome == "none" or (strict and report.problems):
+            raise AddError(report.problems, report)
+        return report
+
+    def update_metadata(
+        self, documents: str | Sequence[str], metadata: Metadata, *, wait: float = WAIT
+    ) -> list[str]:
+        """Add metadata to documents, without encoding anything; returns the names of those changed.
+
+        documents: globs, as in `search`.
+        metadata: is added to what a document has; None as a value removes a key.
+        """
+        globs = _globs(documents)
+        given = metadata_of(metadata)
+        assert given is not None
+        with self._store.writer(wait) as writer:
+            with self._store.reader() as reader:
+                entries = {entry.name: entry.metadata for entry in reader.documents()}
+            changed = {}
+            for name in matching(entries, globs):
+                both = {**entries[name], **(given(name) or {})}
+                merged = {key: value for key, value in both.items() if value is not None}
+                if merged != entries[name]:
+                    changed[name] = merged
+            writer.set_metadata(changed)
+        return list(changed)
 
     def delete(
         self, globs: str | Sequence[str], *, dry_run: bool = False, wait: float = WAIT
     ) -> list[str]:
-        """Remove the documents that fit any of the globs; returns their paths."""
-        wanted = (globs,) if isinstance(globs, str) else tuple(globs)
+        """Remove the documents that fit any of the globs; returns their names.
 
-        def fitting() -> list[str]:
-            paths = self._store.paths()
-            return [path for path in paths if any(matches(path, glob) for glob in wanted)]
+        A document that is called exactly as a glob is what that glob means. With `dry_run`, only
+        says which would go.
+        """
+        patterns = _globs(globs)
+
+        def meant() -> list[str]:
+            return matching([entry.name for entry in self.documents()], patterns)
 
         if dry_run:
-            return fitting()
+            return meant()
         with self._store.writer(wait) as writer:
-            gone = fitting()
-            writer.delete_documents(gone)
-        return gone
+            names = meant()
+            writer.delete(names)
+        return names
 
-    def compact(self, *, wait: float = WAIT, progress: Progress | None = None) -> int:
-        """Give back the room of deleted and replaced pages; returns the bytes freed."""
-        before = self.stats().bytes_on_disk
-        with self._store.writer(wait) as writer:
-            writer.compact(progress)
-        return before - self.stats().bytes_on_disk
+    # ------------------------------------------------------------------ search
+
+    def search(
+        self,
+        query: str | None = None,
+        k: int = 10,
+        *,
+        vectors: npt.ArrayLike | None = None,
+        image: Image | None = None,
+        documents: str | Sequence[str] = (),
+        pages: PageRange | None = None,
+        metadata: Metadata | None = None,
+    ) -> list[Hit]:
+        """The `k` best pages for a query, the best first.
+
+        query: what to look for; or instead of it
+        vectors: (tokens, dim) of a query that was encoded elsewhere, or
+        image: a picture of a page to find pages like it, with an encoder that reads pixels.
+        documents: only those that fit one of these globs (a name, the last parts of a path, or all
+            of it; `*` goes across folders).
+        pages: only from the first to the last of these numbers; None as the last is the end.
+        metadata: only documents that have these values.
+        """
+        question = self._question(query, vectors, image)
+        which = Filter(_globs(documents), pages, metadata)
+        return find(self._store, [question], k, which, files=self._files)[0]
+
+    def search_many(
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        *,
+        documents: str | Sequence[str] = (),
+        pages: PageRange | None = None,
+        metadata: Metadata | None = None,
+    ) -> list[list[Hit]]:
+        """As `search`, for many queries in one pass over the index."""
+        which = Filter(_globs(documents), pages, metadata)
+        return find(self._store, questions(self.encoder, queries), k, which, files=self._files)
+
+    def hit(self, query: str, document: str, number: int) -> Hit | None:
+        """What one page has to say to a query; None if it is not in the index."""
+        asked = questions(self.encoder, [query])
+        name = PageName(document, number)
+        (hits,) = find(self._store, asked, 1, among=[[name]], files=self._files)
+        return hits[0] if hits else None
+
+    def _question(
+        self, query: str | None, vectors: npt.ArrayLike | None, image: Image | None
+    ) -> Question:
+        if sum(given is not None for given in (query, vectors, image)) != 1:
+            raise ScoringError("give one of query, vectors and image to search by")
+        if query is not None:
+            return questions(self.encoder, [query])[0]
+        if vectors is not None:
+            return Question.of(np.asarray(vectors, np.float32))
+        assert image is not None
+        if self.encoder.reads != "pixels":
+            raise EncoderError(
+                f"{self.encoder.name} reads words only; searching by image needs an encoder that "
+                "sees, such as vidore/colqwen2.5-v0.2"
+            )
+        (page,) = self.encoder.encode_pages([image])
+        return Question.of(page.vectors)
+
+    # ------------------------------------------------------------------ maintenance
 
     def prune(
         self,
@@ -218,6 +529,13 @@ class Index:
         """
         return prune(self._store, spec, dry_run=dry_run, wait=wait, progress=progress)
 
+    def compact(self, *, wait: float = WAIT, progress: Progress | None = None) -> int:
+        """Give back the room of deleted and replaced pages; returns the bytes freed."""
+        before = self.stats().bytes_on_disk
+        if isinstance(self._store, Compactable):
+            self._store.compact(wait=wait, progress=progress)
+        return before - self.stats().bytes_on_disk
+
     def verify(
         self, *, isolate: bool = True, wait: float = WAIT, progress: Progress | None = None
     ) -> list[Damage]:
@@ -226,17 +544,50 @@ class Index:
         Damaged pages are taken out of the index, unless `isolate` is false; the next `add` of
         their documents encodes them again. A damaged catalogue is a DamagedIndexError.
         """
-        found = list(damages(self.folder, progress))
-        if found and isolate:
-            with self._store.writer(wait) as writer:
-                writer.delete_pages([damage.page_id for damage in found])
-        return found
-
-    def stats(self) -> Stats:
-        return measure(self.folder)
+        if not isinstance(self._store, Verifiable):
+            raise IndexStateError(f"{self.location} has no checksums of its own to verify")
+        return self._store.verify(isolate=isolate, wait=wait, progress=progress)
 
 
-def _listed(paths: Paths) -> list[str | Path]:
-    if isinstance(paths, str | os.PathLike):
-        return [Path(paths)]
-    return [Path(path) for path in paths]
+def _one_of(reduction: str | Reducer | None, spec: str | None) -> str | Reducer | None:
+    if reduction is not None and spec is not None:
+        raise IndexStateError("reduction and spec are the same; give one of the two")
+    return spec if reduction is None else reduction
+
+
+def _loader(
+    device: str | None, trust_remote_code: bool, prompt: str | None = None
+) -> Callable[[str], Encoder]:
+    def load(name: str) -> Encoder:
+        from docpruner.encoders.registry import load_encoder
+
+        return load_encoder(
+            name,
+            device=device,
+            trust_remote_code=trust_remote_code,
+            prompt=prompt,  # type: ignore[arg-type]  # of `Prompt`, as above
+        )
+
+    return load
+
+
+def _names(given: str, own: str) -> bool:
+    """Whether an index's encoder goes by this name, which may leave out the version."""
+    from docpruner.encoders.registry import EncoderName
+
+    asked, there = EncoderName.read(given), EncoderName.read(own)
+    if asked.checkpoint == "builtin":
+        return there.is_builtin
+    return asked == (there if asked.revision else replace(there, revision=None))
+
+
+def _globs(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _listed(paths: Paths) -> list[str]:
+    one = isinstance(paths, str | os.PathLike)
+    listed = [os.fspath(path) for path in ([paths] if one else paths)]  # type: ignore[union-attr,list-item]
+    if not all(listed):
+        raise PageError("(empty)", "an empty path names nothing", "give a file or a folder")
+    return listed

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from operator import index
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,10 @@ IntArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 
 Prompt = Literal["default", "noise-filtering"]
+
+JsonValue: TypeAlias = "str | int | float | bool | None | Sequence[JsonValue]"
+Metadata: TypeAlias = Mapping[str, JsonValue]
+"""What is known of a document besides its pages; a value is text, a number, a truth or a list."""
 
 SPECIAL = -1
 """The cell of a vector that stands for no place on the page (prompt text around the image)."""
@@ -50,8 +55,9 @@ class Page:
     words: tuple[Word, ...] = ()  # in reading order
     number: int = 1  # in its document, from 1
     size: tuple[float, float] = (0.0, 0.0)  # width and height: points of a PDF, pixels of an image
-    content: bytes = b""  # a hash of what an encoder sees of it, empty if unknown
+    content_hash: bytes = b""  # of what an encoder sees of it, empty if unknown
     words_from: WordsFrom = "nowhere"
+    embedding: PageEmbedding | None = None  # if it was computed elsewhere: then it is not encoded
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,34 +163,49 @@ class Reduction:
         return self.sources[self.offsets[vector] : self.offsets[vector + 1]]
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """What a hit has to say to one vector of the query: the stored vector that matches it best."""
+@dataclass(frozen=True)
+class Filter:
+    """Which pages to search: those that every given part allows."""
 
-    word: str  # of the query
-    score: float
-    boxes: tuple[Box, ...]  # of the patches that the stored vector came from; none if special
-    found: tuple[str, ...] = ()  # words of these, if OCR recognised them; else they are in the file
+    documents: tuple[str, ...] = ()  # globs: of the name, the last parts, or the whole path
+    pages: tuple[int, int | None] | None = None  # first and last number; None is the end
+    metadata: Metadata | None = None  # a list of the document's fits if one of its values does
+
+    def allows(self, document: str, metadata: Metadata) -> bool:
+        if self.documents and not any(fits(document, glob) for glob in self.documents):
+            return False
+        asked = (self.metadata or {}).items()
+        return all(key in metadata and _same(metadata[key], value) for key, value in asked)
+
+    def allows_page(self, number: int) -> bool:
+        first, last = self.pages or (1, None)
+        return first <= number and (last is None or number <= last)
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A page that answers a query."""
+def fits(document: str, glob: str) -> bool:
+    """Whether a name, or its last parts, fit a glob; `*` goes across folders too.
 
-    document: str  # the file's path
-    page: int  # from 1
-    score: float
-    matches: tuple[Match, ...]  # one for each vector of the query, in its order
-    metadata: Mapping[str, str] = field(default_factory=dict)  # of the document
+    A name fits itself, whatever its signs mean in a glob.
+    """
+    if is_named(document, glob):
+        return True
+    return fnmatchcase(document, glob) or fnmatchcase(document, f"*/{glob}")
 
-    @property
-    def name(self) -> str:
-        return f"{PurePath(self.document).name}#{self.page}"
 
-    @property
-    def tells_words(self) -> bool:
-        """Whether its matches have the words found, so that its file need not be read for them."""
-        return any(match.found for match in self.matches)
+def is_named(document: str, name: str) -> bool:
+    """Whether this is its whole name, or the last parts of it."""
+    return document == name or document.endswith(f"/{name}")
+
+
+def _same(own: JsonValue, asked: JsonValue) -> bool:
+    """Compared as text: 2024 is "2024", as what is typed in a shell has no type."""
+    if isinstance(own, Sequence) and not isinstance(own, str):
+        return own == asked or any(_same(each, asked) for each in own)
+    return _text(own) == _text(asked)
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def cell_boxes(cells: IntArray, grid: tuple[int, int]) -> FloatArray:

@@ -40,6 +40,7 @@ from tokenizers import Tokenizer
 from docpruner.cores import usable_cores
 from docpruner.encoders.builtin_rarity import Rarity, bare
 from docpruner.encoders.builtin_windows import Windows, stack
+from docpruner.encoders.registry import Reads
 from docpruner.errors import EncoderError, NoWordsWarning
 from docpruner.types import FloatArray, IntArray, Page, PageEmbedding, Prompt, Word
 
@@ -96,6 +97,10 @@ class BuiltinEncoder:
     @property
     def prompt(self) -> Prompt:
         return "default"
+
+    @property
+    def reads(self) -> Reads:
+        return "words"
 
     @property
     def pixels(self) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from docpruner.encoders.checkpoint import base_and_config, tensor_names
 from docpruner.encoders.families import FAMILIES, REFUSED, Family, PageTokens
 from docpruner.encoders.images import page_image, page_name
-from docpruner.encoders.registry import EncoderName, Importance
+from docpruner.encoders.registry import EncoderName, Importance, Reads
 from docpruner.encoders.runtime import best_device, best_dtype, default_batch_size, in_batches
 from docpruner.encoders.tap import ImportanceTap, centrality_tap, importance_tap
 from docpruner.errors import EncoderError
@@ -96,6 +96,10 @@ class ColVisionEncoder:
     @property
     def dim(self) -> int:
         return int(getattr(self.model, self.family.projection).out_features)
+
+    @property
+    def reads(self) -> Reads:
+        return "pixels"
 
     @property
     def pixels(self) -> int:

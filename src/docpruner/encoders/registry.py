@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Importance = Literal["global-token", "centrality"]
+Reads = Literal["words", "pixels"]
 
 
 class Encoder(Protocol):
@@ -33,8 +34,13 @@ class Encoder(Protocol):
     def prompt(self) -> Prompt: ...
 
     @property
+    def reads(self) -> Reads:
+        """What it sees of a page: its words, or its picture."""
+        ...
+
+    @property
     def pixels(self) -> int | None:
-        """How large a picture of a page it makes use of; None if it reads words only."""
+        """How large a picture of a page it makes use of; None if it reads words."""
         ...
 
     def query_words(self, text: str) -> list[str]:
@@ -75,6 +81,15 @@ class EncoderName:
         ]
         revision = f"@{self.revision}" if self.revision else ""
         return self.checkpoint + revision + (":" + ",".join(options) if options else "")
+
+    @property
+    def reads(self) -> Reads:
+        """What an encoder of this name sees of a page, told without loading it."""
+        return "words" if self.is_builtin else "pixels"
+
+    @property
+    def is_builtin(self) -> bool:
+        return self.checkpoint.startswith("builtin") and not Path(self.checkpoint).is_dir()
 
     @classmethod
     def read(cls, text: str) -> EncoderName:
@@ -128,7 +143,7 @@ def load_encoder(
         prompt=prompt or wanted.prompt,
         importance=importance or wanted.importance,
     )
-    if wanted.checkpoint.startswith("builtin") and not Path(wanted.checkpoint).is_dir():
+    if wanted.is_builtin:
         return _builtin(wanted)
     if (
         importlib.util.find_spec("torch") is None

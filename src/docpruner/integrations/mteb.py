@@ -71,7 +71,7 @@ class PrunedModel:
         self, encoder: Encoder, spec: str = "docpruner", *, codec: CodecName = "int8"
     ) -> None:
         self._encoder, self._reduce, self._codec = encoder, reducer(spec), codec
-        if encoder.pixels is None:
+        if encoder.reads == "words":
             raise EncoderError(
                 f"{encoder.name} reads words only, and mteb has pictures of pages; use an encoder "
                 "that sees, such as vidore/colqwen2.5-v0.2"

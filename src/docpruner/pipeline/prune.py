@@ -5,20 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import PurePath
 
 import numpy as np
 
-from docpruner.codecs import Encoded, Rows, encode
+from docpruner.codecs import encode
 from docpruner.encoders.registry import EncoderName
 from docpruner.errors import PruningWarning, SpecError
-from docpruner.index.page_map import PageMap, map_of, pack, unpack
-from docpruner.index.records import PageRow
-from docpruner.index.settings import Settings
-from docpruner.index.store import PageStore
-from docpruner.index.writer import Progress
 from docpruner.reduce import Reducer, reducer
 from docpruner.reduce.keep import compose, reduced_page
+from docpruner.stores.contract import WAIT, Progress, Store
+from docpruner.stores.page_map import map_of
+from docpruner.stores.records import StoredPage
+from docpruner.stores.settings import Settings
 from docpruner.types import PageEmbedding, Reduction
 
 
@@ -31,11 +29,11 @@ class Pruned:
 
 
 def prune(
-    store: PageStore,
+    store: Store,
     spec: str,
     *,
     dry_run: bool = False,
-    wait: float = 10.0,
+    wait: float = WAIT,
     progress: Progress | None = None,
 ) -> Pruned:
     """Reduce every page of an index by `spec`, as if it had been indexed with it.
@@ -46,20 +44,31 @@ def prune(
     With `dry_run`, only says what would be left.
     """
     new = reducer(spec)
-    if new == reducer(store.settings.spec):
-        vectors = int(store.snapshot().vectors.sum())
-        return Pruned(vectors, vectors)
+    with store.reader() as reader:
+        if new == reducer(reader.settings.spec):
+            vectors = reader.stats().vectors
+            return Pruned(vectors, vectors)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PruningWarning)
         if dry_run:
-            change = _Stricter(store.settings, new)
-            for row, rows in store.rows(progress):
-                change(row, rows)
-            return change.done
+            return _tried(store, new, progress)
         with store.writer(wait) as writer:
             change = _Stricter(writer.settings, new)
-            writer.transform(change, replace(writer.settings, spec=str(new)), progress)
+            writer.rewrite(change, replace(writer.settings, spec=str(new)), progress)
             return change.done
+
+
+def _tried(store: Store, new: Reducer, progress: Progress | None) -> Pruned:
+    with store.reader() as reader:
+        change = _Stricter(reader.settings, new)
+        names = reader.pages()
+        for done, name in enumerate(names, 1):
+            page = reader.page(*name)
+            if page is not None:
+                change(page)
+            if progress is not None:
+                progress(done, len(names))
+        return change.done
 
 
 class _Stricter:
@@ -86,23 +95,25 @@ class _Stricter:
             self._further if continues else self._afresh
         )
 
-    def __call__(self, row: PageRow, rows: Rows) -> tuple[Rows, bytes]:
-        new_rows, new_map = self._changed(row, rows)
-        self.done = Pruned(self.done.before + len(rows), self.done.after + len(new_rows))
-        return new_rows, new_map
+    def __call__(self, page: StoredPage) -> StoredPage:
+        new = self._changed(page)
+        before, after = len(page.vectors), len(new.vectors)
+        self.done = Pruned(self.done.before + before, self.done.after + after)
+        return new
 
-    def _changed(self, row: PageRow, rows: Rows) -> tuple[Rows, bytes]:
-        page_map = unpack(row.map)
-        stored = Encoded(self._settings.codec, self._settings.dim, rows)
-        page, before = _rebuilt(row, stored, page_map)
+    def _changed(self, stored: StoredPage) -> StoredPage:
+        page, before = _rebuilt(stored)
         page = replace(page, prompt=self._prompt)
         after = self._reduce(page, before)
-        new_map = pack(map_of(page, after, words=page_map.words))
+        provenance = map_of(page, after, words=stored.provenance.words)
         only_drops = len(after.sources) == len(after.vectors) == len(np.unique(after.sources))
         if only_drops and len(before.sources) == len(before.vectors):
             place = {source: row for row, source in enumerate(before.sources.tolist())}
-            return rows[[place[source] for source in after.sources.tolist()]], new_map
-        return encode(after.vectors, self._settings.codec).rows, new_map
+            rows = stored.vectors.rows[[place[source] for source in after.sources.tolist()]]
+            vectors = replace(stored.vectors, rows=rows)
+        else:
+            vectors = encode(after.vectors, self._settings.codec)
+        return replace(stored, vectors=vectors, provenance=provenance)
 
     def _further(self, page: PageEmbedding, before: Reduction) -> Reduction:
         rest = Reducer(self._new.stages[len(self._old.stages) :])
@@ -122,24 +133,24 @@ class _Stricter:
         return self._new(page)
 
 
-def _rebuilt(row: PageRow, stored: Encoded, page_map: PageMap) -> tuple[PageEmbedding, Reduction]:
+def _rebuilt(stored: StoredPage) -> tuple[PageEmbedding, Reduction]:
     """The page as it was encoded, zeros where vectors are gone, and its reduction."""
-    vectors = np.zeros((len(page_map.cells), stored.dim), np.float32)
-    kept = stored.decode()
-    counts = np.diff(page_map.offsets)
-    vectors[page_map.sources] = np.repeat(kept, counts, axis=0)
-    name = f"{PurePath(row.path).name}#{row.number}"
-    importance = page_map.importance
+    origin = stored.provenance
+    vectors = np.zeros((len(origin.cells), stored.vectors.dim), np.float32)
+    kept = stored.vectors.decode()
+    counts = np.diff(origin.offsets)
+    vectors[origin.sources] = np.repeat(kept, counts, axis=0)
+    importance = origin.importance
     page = PageEmbedding(
-        name,
+        stored.name,
         vectors,
         np.zeros(len(vectors), np.float32) if importance is None else importance,
-        page_map.grid,
-        page_map.cells,
-        page_map.boxes,
-        page_map.global_vector,
+        origin.grid,
+        origin.cells,
+        origin.boxes,
+        origin.global_vector,
     )
     reduction = Reduction(
-        name, kept, page_map.sources, page_map.offsets, page_map.special, row.patches
+        stored.name, kept, origin.sources, origin.offsets, origin.special, stored.patches
     )
     return page, reduction

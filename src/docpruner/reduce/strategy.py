@@ -102,6 +102,11 @@ class Strategy:
     prompt: Prompt
     sees_vectors: bool  # if not, it can judge patches whose vectors are no longer there
 
+    @property
+    def thresholds(self) -> bool:
+        """Whether it keeps what exceeds a threshold, which may turn out to be all or nothing."""
+        return not self.parameters.keys().isdisjoint({"k", "threshold"})
+
     def read(self, given: dict[str, Any]) -> dict[str, Value]:
         """The full set of parameters from those given; errors list what exists."""
         for name in given:

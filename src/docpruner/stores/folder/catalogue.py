@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -9,12 +10,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from docpruner.errors import DamagedIndexError, IndexStateError
-from docpruner.index.records import document_checksum
-from docpruner.index.segments import sync_folder
-from docpruner.index.settings import Settings
+from docpruner.stores.folder.page_row import document_checksum
+from docpruner.stores.folder.segments import sync_folder
+from docpruner.stores.settings import Settings
+from docpruner.types import Metadata
 
 FORMAT = 1
 NAME = "catalogue.sqlite"
+LOCK = "writer.lock"
 BUSY_SECONDS = 30.0
 
 SCHEMA = f"""
@@ -60,24 +63,19 @@ CREATE TABLE maps (
 """
 
 
-def create_catalogue(folder: Path, settings: Settings) -> None:
-    """Make the folder an index. It appears whole or not at all."""
+def make_catalogue(folder: Path, settings: Settings) -> None:
+    """Make the folder an index, by who holds the writer's lock. It appears whole or not at all."""
     if (folder / NAME).exists():
-        raise IndexStateError(f"{folder} holds an index already; open it, or choose another folder")
-    if folder.exists() and (not folder.is_dir() or any(_foreign(folder))):
-        raise IndexStateError(f"{folder} is not an empty folder; choose another for the index")
+        raise IndexStateError(f"{folder} already holds an index; open it, or choose another folder")
+    if any(_foreign(folder)):
+        raise IndexStateError(f"{folder} is not empty; choose another folder for the index")
     draft = folder / f"{NAME}.new"
-    try:
-        (folder / "segments").mkdir(parents=True, exist_ok=True)
-        draft.unlink(missing_ok=True)
-        with sqlite_errors(folder):
-            _write_draft(draft, settings)
-        draft.rename(folder / NAME)
-        sync_folder(folder)
-    except OSError as error:
-        raise IndexStateError(
-            f"{folder} can't be written ({error.strerror}); make room, or choose another folder"
-        ) from error
+    (folder / "segments").mkdir(exist_ok=True)
+    draft.unlink(missing_ok=True)
+    with sqlite_errors(folder):
+        _write_draft(draft, settings)
+    draft.rename(folder / NAME)
+    sync_folder(folder)
 
 
 def _write_draft(draft: Path, settings: Settings) -> None:
@@ -93,7 +91,7 @@ def _write_draft(draft: Path, settings: Settings) -> None:
 
 def _foreign(folder: Path) -> Iterator[Path]:
     """What can't be left over from an index that was about to be made."""
-    ours = (f"{NAME}.new", "segments", "writer.lock")
+    ours = (f"{NAME}.new", "segments", LOCK)
     return (path for path in folder.iterdir() if not path.name.startswith(ours))
 
 
@@ -128,7 +126,7 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
         uri=True,
         isolation_level=None,  # transactions begin where the code says so
         timeout=BUSY_SECONDS,
-        check_same_thread=False,  # the store takes turns by a lock of its own
+        check_same_thread=False,  # it is used by one thread after another
     )
     try:
         (found,) = connection.execute("PRAGMA user_version").fetchone()
@@ -142,6 +140,11 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def metadata_of(folder: Path, text: str) -> Metadata:
+    with believed(folder):
+        return dict(json.loads(text))
 
 
 def read_settings(connection: sqlite3.Connection) -> Settings:

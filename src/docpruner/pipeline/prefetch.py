@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -17,10 +17,13 @@ class _End:
         self.error = error
 
 
-def ahead(items: Iterator[T], size: int) -> Iterator[T]:
+def prefetch(
+    items: Iterator[T], size: int, *, interrupt: Callable[[], None] | None = None
+) -> Iterator[T]:
     """The same items, at most `size` of them made in advance. Errors come out in their place.
 
-    Closing the result stops the thread at its next item, and waits for it.
+    Closing the result stops the thread at its next item, and waits for it; `interrupt` is called
+    first, to cut short what the thread is waiting for.
     """
     ready: queue.Queue[T | _End] = queue.Queue(maxsize=size)
     closed = threading.Event()
@@ -56,4 +59,6 @@ def ahead(items: Iterator[T], size: int) -> Iterator[T]:
             yield item
     finally:
         closed.set()
+        if interrupt is not None:
+            interrupt()
         thread.join()

@@ -10,25 +10,26 @@ from pathlib import Path
 
 from docpruner.codecs import Rows
 from docpruner.errors import DamagedIndexError, DocPrunerError, IndexStateError
-from docpruner.index.catalogue import (
+from docpruner.stores.contract import Progress
+from docpruner.stores.folder.catalogue import (
     changed_documents,
     connect_writer,
     read_settings,
     sqlite_errors,
     transaction,
 )
-from docpruner.index.records import (
-    PAGE_ROWS,
-    DocumentPages,
-    FileRecord,
-    PageRecord,
-    PageRow,
-    document_checksum,
+from docpruner.stores.folder.page_row import PAGE_ROWS, PageRow, document_checksum, page_checksum
+from docpruner.stores.folder.segments import (
+    SegmentWriter,
+    mapped_rows,
+    rows_there,
+    segment_path,
 )
-from docpruner.index.segments import SegmentWriter, mapped_rows, rows_there, segment_path
-from docpruner.index.settings import Settings
+from docpruner.stores.page_map import pack
+from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage
+from docpruner.stores.settings import Settings
+from docpruner.types import Metadata
 
-Progress = Callable[[int, int], None]  # done, of how many
 Change = Callable[[PageRow, Rows], tuple[Rows, bytes]]  # to the new rows and the new map
 
 NEW_PAGE = """INSERT INTO pages (document, number, width, height, content, words_from,
@@ -36,13 +37,14 @@ NEW_PAGE = """INSERT INTO pages (document, number, width, height, content, words
     RETURNING id"""
 
 
-class Writer:
-    """Changes an index; made by `PageStore.writer`, which holds the lock."""
+class FolderWriter:
+    """Changes an index; made by `FolderStore.writer`, which holds the lock."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._connection = connect_writer(folder)
         self.settings = read_settings(self._connection)
+        self._width = self.settings.row_bytes  # of what is written
         self._segment: SegmentWriter | None = None
         self._reclaim()
 
@@ -62,65 +64,107 @@ class Writer:
         """Store pages of documents; a finished document replaces its older version whole."""
         with self._change():
             for part in batch:
-                document = self._document(part.file)
+                document = self._document(part.document)
                 for page in part.pages:
-                    self._insert(document, part.file.path, page)
+                    self._insert(document, part.document.name, page)
                 if part.finished:
-                    self._finish(document, part.file.path)
+                    self._finish(document, part.document.name)
 
-    def delete_documents(self, paths: Iterable[str]) -> None:
+    def delete(self, documents: Iterable[str]) -> None:
         with self._change():
             self._connection.executemany(
-                "DELETE FROM documents WHERE path = ?", [(path,) for path in paths]
+                "DELETE FROM documents WHERE path = ?", [(name,) for name in documents]
             )
 
-    def delete_pages(self, ids: Iterable[int]) -> None:
+    def rename(self, names: Mapping[str, str]) -> None:
+        with self._change():
+            committed = dict(self._run("SELECT id, rows FROM segments").fetchall())
+            for old, new in names.items():
+                documents = self._run(
+                    "SELECT id, sha256, bytes, pages, metadata FROM documents WHERE path = ?", old
+                ).fetchall()
+                for document, *entry in documents:
+                    self._rename_pages(document, new, committed)
+                    self._run(
+                        "UPDATE documents SET path = ?, checksum = ? WHERE id = ?",
+                        new, document_checksum(new, *entry), document,
+                    )  # fmt: skip
+
+    def set_metadata(self, metadata: Mapping[str, Metadata]) -> None:
+        with self._change():
+            for name, values in metadata.items():
+                rows = self._run("SELECT id FROM documents WHERE path = ?", name).fetchall()
+                for (row,) in rows:
+                    self._set_metadata(row, values)
+
+    def delete_pages(self, rows: Iterable[int]) -> None:
         """Their documents stay, unless their own entries are damaged; as they then lack pages, the
         next run encodes those again."""
         with self._change():
-            self._connection.executemany("DELETE FROM pages WHERE id = ?", [(id_,) for id_ in ids])
+            self._connection.executemany("DELETE FROM pages WHERE id = ?", [(row,) for row in rows])
             for document in changed_documents(self._connection):
                 self._run("DELETE FROM documents WHERE id = ?", document)
+            self._run(  # a version that was on its way in may be the only one left
+                "UPDATE documents SET incoming = 0 WHERE incoming AND NOT EXISTS "
+                "(SELECT 1 FROM documents d WHERE d.path = documents.path AND NOT d.incoming)"
+            )
 
-    def _document(self, file: FileRecord) -> int:
+    def _document(self, record: DocumentRecord) -> int:
         """The row that pages of this version belong to."""
-        path = file.path
-        found = self._run(
-            "SELECT id, sha256, bytes, pages FROM documents WHERE path = ?", path
-        ).fetchall()
-        for document, sha256, size, pages in found:
-            if sha256 == file.sha256:
-                self._run("UPDATE documents SET mtime_ns = ? WHERE id = ?", file.mtime_ns, document)
-                if file.metadata is not None:
-                    told = json.dumps(dict(file.metadata), ensure_ascii=False)
-                    self._run(
-                        "UPDATE documents SET metadata = ?, checksum = ? WHERE id = ?",
-                        told, document_checksum(path, sha256, size, pages, told), document,
-                    )  # fmt: skip
+        name = record.name
+        versions = self._run("SELECT id, sha256 FROM documents WHERE path = ?", name).fetchall()
+        for document, sha256 in versions:
+            if sha256 == record.content_hash:
+                if record.metadata is not None:
+                    self._set_metadata(document, record.metadata)
                 return int(document)
-        self._run("DELETE FROM documents WHERE path = ? AND incoming = 1", path)
-        metadata = json.dumps(dict(file.metadata or {}), ensure_ascii=False)
-        if found and file.metadata is None:
+        self._run("DELETE FROM documents WHERE path = ? AND incoming = 1", name)
+        metadata = _as_json(record.metadata or {})
+        if versions and record.metadata is None:
             older = "SELECT metadata FROM documents WHERE path = ?"
-            (metadata,) = self._run(older, path).fetchone() or (metadata,)
+            (metadata,) = self._run(older, name).fetchone() or (metadata,)
+        told = (record.content_hash, record.bytes, record.pages, metadata)
         row = self._run(
             "INSERT INTO documents (path, incoming, sha256, mtime_ns, bytes, pages, metadata, "
-            "checksum) VALUES (?, (SELECT count(*) FROM documents WHERE path = ?), ?, ?, ?, ?, ?, "
+            "checksum) VALUES (?, (SELECT count(*) FROM documents WHERE path = ?), ?, 0, ?, ?, ?, "
             "?)",
-            path, path, file.sha256, file.mtime_ns, file.bytes, file.pages, metadata,
-            document_checksum(path, file.sha256, file.bytes, file.pages, metadata),
+            name, name, *told, document_checksum(name, *told),
         )  # fmt: skip
         return int(row.lastrowid or 0)
 
-    def _insert(self, document: int, path: str, page: PageRecord) -> None:
+    def _set_metadata(self, document: int, metadata: Metadata) -> None:
+        entry = "SELECT path, sha256, bytes, pages FROM documents WHERE id = ?"
+        values = self._run(entry, document).fetchone()
+        text = _as_json(metadata)
+        self._run(
+            "UPDATE documents SET metadata = ?, checksum = ? WHERE id = ?",
+            text, document_checksum(*values, text), document,
+        )  # fmt: skip
+
+    def _rename_pages(self, document: int, new: str, committed: Mapping[int, int]) -> None:
+        """Their checksums are over the document's name too. A damaged page keeps a wrong one."""
+        ids = self._run("SELECT id FROM pages WHERE document = ?", document).fetchall()
+        for (page_id,) in ids:
+            page = PageRow._make(self._run(f"{PAGE_ROWS} WHERE p.id = ?", page_id).fetchone())
+            if not page.is_sound:
+                continue
+            rows = page.rows_in(self._mapped(page.segment, committed))
+            if page.checksum_of(rows, page.map) == page.checksum:
+                checksum = page._replace(path=new).checksum_of(rows, page.map)
+                self._run("UPDATE pages SET checksum = ? WHERE id = ?", checksum, page_id)
+
+    def _insert(self, document: int, name: str, page: StoredPage) -> None:
         self._run("DELETE FROM pages WHERE document = ? AND number = ?", document, page.number)
-        segment, start = self._append(page.rows)
+        rows, page_map = page.vectors.rows, pack(page.provenance)
+        special, patches = page.special, page.patches
+        segment, start = self._append(rows)
+        checksum = page_checksum(rows, page_map, name, page.number, page.size, special, patches)
         (row,) = self._run(
             NEW_PAGE,
-            document, page.number, *page.size, page.content, page.words_from, segment, start,
-            len(page.rows), page.special, page.patches, page.checksum(path),
+            document, page.number, *map(float, page.size), page.content_hash, page.words_from,
+            segment, start, len(rows), special, patches, checksum,
         ).fetchone()  # fmt: skip
-        self._run("INSERT INTO maps VALUES (?, ?)", row, page.map)
+        self._run("INSERT INTO maps VALUES (?, ?)", row, page_map)
 
     def _finish(self, document: int, path: str) -> None:
         """This version is the one; any other of the same file goes."""
@@ -144,15 +188,23 @@ class Writer:
         with sqlite_errors(self._folder):
             self._connection.execute("VACUUM")
 
-    def transform(
+    def rewrite(
         self,
-        change: Change,
+        change: Callable[[StoredPage], StoredPage],
         settings: Settings,
         progress: Progress | None = None,
     ) -> None:
-        """Replace the rows and the map of every page, and the settings, at once."""
+        """Replace the vectors and provenance of every page, and the settings, all at once."""
+        codec, dim = self.settings.codec, self.settings.dim
+
+        def changed(row: PageRow, rows: Rows) -> tuple[Rows, bytes]:
+            page = row.page(rows, codec, dim)
+            new = change(page)
+            same = new.provenance is page.provenance
+            return new.vectors.rows, row.map if same else pack(new.provenance)
+
         segments = [segment for (segment,) in self._run("SELECT id FROM segments")]
-        self._rewrite(segments, change, settings, progress)
+        self._rewrite(segments, changed, settings, progress)
 
     def _rewrite(
         self,
@@ -167,10 +219,11 @@ class Writer:
                 f"SELECT id FROM pages WHERE segment IN ({listed}) ORDER BY segment, start"
             ).fetchall()
             committed = dict(self._run("SELECT id, rows FROM segments").fetchall())
+            self._close_segment()
+            self._width = settings.row_bytes
             self._begin_segment()
             for done, (page_id,) in enumerate(pages, 1):
-                found = self._run(f"{PAGE_ROWS} WHERE p.id = ?", page_id).fetchone()
-                page = PageRow._make(found)
+                page = PageRow._make(self._run(f"{PAGE_ROWS} WHERE p.id = ?", page_id).fetchone())
                 if not page.is_sound:
                     raise self._damaged(page)
                 self._rewrite_page(page, self._mapped(page.segment, committed), change)
@@ -222,15 +275,15 @@ class Writer:
         last = self._run("SELECT id, rows FROM segments ORDER BY id DESC LIMIT 1").fetchone()
         if last is None:
             return None
-        (segment, rows), width = last, self.settings.row_bytes
-        if rows_there(self._folder, segment, rows, width) < rows:
+        segment, rows = last
+        if rows_there(self._folder, segment, rows, self._width) < rows:
             return None
-        return SegmentWriter(self._folder, segment, rows, width)
+        return SegmentWriter(self._folder, segment, rows, self._width)
 
     def _begin_segment(self) -> SegmentWriter:
         self._close_segment()
         (segment,) = self._run("INSERT INTO segments (rows) VALUES (0) RETURNING id").fetchone()
-        self._segment = SegmentWriter(self._folder, segment, 0, self.settings.row_bytes)
+        self._segment = SegmentWriter(self._folder, segment, 0, self._width)
         return self._segment
 
     def _close_segment(self) -> None:
@@ -280,6 +333,7 @@ class Writer:
             self._source = None
 
     def _forget_uncommitted(self) -> None:
+        self._width = self.settings.row_bytes
         if self._segment is not None:
             self._segment.close()
             self._segment = None
@@ -289,3 +343,7 @@ class Writer:
     def _run(self, statement: str, *values: object) -> sqlite3.Cursor:
         with sqlite_errors(self._folder):
             return self._connection.execute(statement, values)
+
+
+def _as_json(metadata: Metadata) -> str:
+    return json.dumps(dict(metadata), ensure_ascii=False)

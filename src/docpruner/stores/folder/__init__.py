@@ -1,4 +1,4 @@
-"""The local index: a folder with an SQLite catalogue and append-only files of vectors.
+"""The local store: a folder with an SQLite catalogue and append-only files of vectors.
 
     catalogue.sqlite    documents, pages, provenance, settings: the only commit point
     segments/*.rows     encoded vectors, one fixed-width row each, memory-mapped by readers

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from docpruner.errors import PageError
 
-Fate = Literal["added", "replaced", "completed", "unchanged"]
+DocumentStatus = Literal["added", "replaced", "completed", "moved", "unchanged"]
 Outcome = Literal["all", "some", "none"]
 
 
@@ -16,7 +17,7 @@ Outcome = Literal["all", "some", "none"]
 class AddReport:
     """What a run has done so far. Pages count when they are committed, not before."""
 
-    documents: Counter[Fate] = field(default_factory=Counter)
+    documents: Counter[DocumentStatus] = field(default_factory=Counter)
     pages: int = 0  # committed by this run
     copied: int = 0  # of those, taken over from a page that looks the same
     without_words: int = 0  # of those, pages that an encoder of words can't find
@@ -25,6 +26,9 @@ class AddReport:
     vectors_unpruned: int = 0
     bytes: int = 0  # of the vectors
     bytes_unpruned_float16: int = 0
+    metadata_changed: int = 0  # documents that were there and have other metadata now
+    missing: list[str] = field(default_factory=list)  # documents whose files no longer exist
+    deleted: list[str] = field(default_factory=list)  # of those, the ones taken out
     problems: list[PageError] = field(default_factory=list)
     seconds: float = 0.0
     share: float = 0.0  # of all bytes of the files, 0..1
@@ -44,3 +48,7 @@ class AddReport:
     @property
     def pages_per_second(self) -> float:
         return self.pages / self.seconds if self.seconds else 0.0
+
+
+ProgressCallback = Callable[[AddReport], None]
+"""Given the report so far, whenever something was committed or has failed."""

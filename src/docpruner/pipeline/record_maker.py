@@ -1,0 +1,153 @@
+"""Pages to what is stored of them: encoded, reduced, as rows of a codec. Knows no store."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from docpruner.codecs import encode
+from docpruner.encoders.registry import Encoder
+from docpruner.errors import (
+    CodecError,
+    EncoderError,
+    InvalidPageError,
+    NoWordsWarning,
+    PageError,
+    PruningWarning,
+)
+from docpruner.reduce import Reducer, reducer
+from docpruner.stores.page_map import map_of, rounded
+from docpruner.stores.records import StoredPage
+from docpruner.stores.settings import Settings
+from docpruner.types import Page, PageEmbedding, Reduction
+
+
+@dataclass(frozen=True, eq=False)
+class PageResult:
+    """What became of one page."""
+
+    record: StoredPage | PageError
+    copied: bool = False  # from a page that looks the same
+    odd_threshold: bool = False
+
+
+class RecordMaker:
+    """Makes records by an encoder and the settings of an index.
+
+    Needs no encoder for pages that come with their embedding.
+    """
+
+    def __init__(self, encoder: Encoder | None, settings: Settings) -> None:
+        self._encoder, self._settings = encoder, settings
+        self._reduce = reducer(settings.spec)
+
+    def make(self, pages: Sequence[tuple[str, Page]]) -> list[PageResult]:
+        """One for each page, given with the name of its document, in order."""
+        embeddings = {
+            place: self._checked(document, page)
+            for place, (document, page) in enumerate(pages)
+            if page.embedding is not None
+        }
+        rest = [place for place in range(len(pages)) if place not in embeddings]
+        encoded = self._encoded([pages[place] for place in rest])
+        embeddings.update(zip(rest, encoded, strict=True))
+        return [self._stored(*pages[place], embeddings[place]) for place in range(len(pages))]
+
+    def _checked(self, document: str, page: Page) -> PageEmbedding | PageError:
+        """An embedding from elsewhere, if it fits the index."""
+        embedding = page.embedding
+        assert embedding is not None
+        if embedding.dim != self._settings.dim:
+            return PageError(
+                document,
+                f"has vectors of {embedding.dim} dimensions, the index {self._settings.dim}",
+                "encode it with the encoder of the index",
+                page.number,
+            )
+        if embedding.prompt != self._reduce.prompt and self._reduce.prompt != "default":
+            return PageError(
+                document,
+                f"was encoded with the {embedding.prompt} prompt",
+                f"{self._reduce} needs the {self._reduce.prompt} one",
+                page.number,
+            )
+        return embedding
+
+    def _encoded(self, pages: Sequence[tuple[str, Page]]) -> list[PageEmbedding | PageError]:
+        """A page that can't be encoded fails alone, not the batch it is in."""
+        if not pages:
+            return []
+        assert self._encoder is not None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoWordsWarning)  # counted in the report
+            try:
+                return list(self._encoder.encode_pages([page for _, page in pages]))
+            except (EncoderError, InvalidPageError, OSError) as error:
+                if len(pages) > 1:
+                    return [result for page in pages for result in self._encoded([page])]
+                document, page = pages[0]
+                remedy = "leave the page out, or use another encoder"
+                return [PageError(document, f"can't be encoded ({error})", remedy, page.number)]
+
+    def _stored(
+        self, document: str, page: Page, embedding: PageEmbedding | PageError
+    ) -> PageResult:
+        if isinstance(embedding, PageError):
+            return PageResult(embedding)
+        embedding = rounded(embedding)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PruningWarning)  # counted in the report
+            reduction = self._reduce(embedding)
+        try:
+            vectors = encode(reduction.vectors, self._settings.codec)
+        except CodecError as error:
+            remedy = "normalise the vectors, or choose another codec"
+            return PageResult(PageError(document, str(error), remedy, page.number))
+        record = StoredPage(
+            document=document,
+            number=page.number,
+            size=page.size,
+            words_from=page.words_from,
+            vectors=vectors,
+            provenance=map_of(
+                embedding,
+                reduction,
+                importances=self._settings.importances,
+                words=self._words(page, embedding),
+            ),
+            content_hash=page.content_hash,
+        )
+        odd = is_odd(self._reduce, embedding, reduction)
+        return PageResult(record, odd_threshold=odd)
+
+    def _words(self, page: Page, embedding: PageEmbedding) -> tuple[str, ...]:
+        """What OCR recognised, where each word has a vector: the file can't tell it again."""
+        if page.words_from != "ocr" or len(page.words) != len(embedding.vectors):
+            return ()
+        if self._encoder is None or self._encoder.reads != "words":
+            return ()
+        return tuple(word.text for word in page.words)
+
+
+def copy_of(like: StoredPage, document: str, page: Page) -> PageResult:
+    """The record of a page that looks the same as a stored one."""
+    record = replace(
+        like,
+        document=document,
+        number=page.number,
+        size=page.size,
+        words_from=page.words_from,
+        content_hash=page.content_hash,
+    )
+    return PageResult(record, copied=True)
+
+
+def is_odd(reduce: Reducer, page: PageEmbedding, reduction: Reduction) -> bool:
+    """Whether a threshold separated nothing: all patches stay, or one alone."""
+    if len(page.patches) < 2 or not any(stage.strategy.thresholds for stage in reduce.stages):
+        return False
+    kept = len(np.intersect1d(reduction.sources, page.patches))
+    return kept in (1, len(page.patches))

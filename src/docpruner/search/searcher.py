@@ -1,0 +1,124 @@
+"""Search of an index: queries as vectors, the reader's ranking, and where on each page it matched."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from docpruner.encoders.registry import Encoder
+from docpruner.errors import ScoringError
+from docpruner.hits import Hit, Match, PageFiles
+from docpruner.search.filters import named_exactly
+from docpruner.stores.contract import Reader, Store
+from docpruner.stores.records import PageName, StoredPage
+from docpruner.types import SPECIAL, Filter, FloatArray, Metadata, Word
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A query as vectors, and for each of them the piece of text it stands for."""
+
+    vectors: FloatArray  # (n, dim)
+    words: tuple[str, ...]  # (n,), empty where there is no text
+
+    @classmethod
+    def of(cls, vectors: FloatArray) -> Question:
+        """Asked by vectors alone."""
+        return cls(vectors, ("",) * len(vectors))
+
+
+class FirstStage(Protocol):
+    """Chooses the pages that are worth an exact score."""
+
+    def candidates(
+        self, reader: Reader, queries: Sequence[FloatArray], which: Filter
+    ) -> Sequence[Collection[PageName]]:
+        """For each query the pages to rank; those that `which` does not allow are left out later."""
+
+
+def questions(encoder: Encoder, texts: Sequence[str]) -> list[Question]:
+    if isinstance(texts, str):
+        raise ScoringError(f"search_many takes a list of queries; for one, call search({texts!r})")
+    vectors = encoder.encode_queries(texts) if texts else []
+    words = [tuple(encoder.query_words(text)) for text in texts]
+    return [Question(*both) for both in zip(vectors, words, strict=True)]
+
+
+def find(
+    store: Store,
+    asked: Sequence[Question],
+    k: int = 10,
+    which: Filter | None = None,
+    *,
+    among: Sequence[Collection[PageName]] | None = None,
+    first_stage: FirstStage | None = None,
+    files: PageFiles | None = None,
+) -> list[list[Hit]]:
+    """For each question its `k` best pages, the best first; all that is read is of one moment.
+
+    Ranked are all pages that `which` allows, or of those the ones that are `among` the candidates,
+    or that a `first_stage` chooses. Scores are exact in any case. `files` is where hits read their
+    words and pictures from.
+    """
+    if k < 1:
+        raise ScoringError(f"k={k} must be at least 1")
+    if not asked:
+        return []
+    queries = [question.vectors for question in asked]
+    with store.reader() as reader:
+        chosen = named_exactly(which or Filter(), reader)
+        if first_stage is not None:
+            among = first_stage.candidates(reader, queries, chosen)
+        ranked = reader.rank(queries, k, chosen, among)
+        names = {page.document for pages in ranked for page in pages}
+        metadata = {e.name: e.metadata for e in reader.documents() if e.name in names}
+        found = []
+        for question, pages in zip(asked, ranked, strict=True):
+            hits = []
+            for document, number, score in pages:
+                page = reader.page(document, number)
+                if page is not None:  # it is there, unless the store is damaged
+                    hit = hit_of(question, page, score, metadata.get(document, {}))
+                    hits.append(replace(hit, files=files))
+            found.append(hits)
+    return found
+
+
+def hit_of(question: Question, page: StoredPage, score: float, metadata: Metadata) -> Hit:
+    return Hit(
+        document=page.document,
+        page=page.number,
+        score=score,
+        matches=matches(question, page),
+        metadata=metadata,
+        size=page.size,
+        recognised=recognised(page),
+    )
+
+
+def matches(question: Question, page: StoredPage) -> tuple[Match, ...]:
+    """For each vector of the query the stored vector that matches it best, and its boxes."""
+    # (words, stored vectors); by BLAS, its idle threads would slow the next search down
+    similarities = np.einsum("wd,vd->wv", question.vectors, page.vectors.decode())
+    best = np.argmax(similarities, axis=1)
+    origin = page.provenance
+    return tuple(
+        Match(word, float(row[at]), origin.boxes_of(int(at)), origin.words_of(int(at)))
+        for word, row, at in zip(question.words, similarities, best, strict=True)
+    )
+
+
+def recognised(page: StoredPage) -> tuple[Word, ...]:
+    """The words of a scan that were stored with it."""
+    origin = page.provenance
+    if not origin.words:
+        return ()
+    boxes = origin.boxes.tolist()
+    return tuple(
+        Word(text, (box[0], box[1], box[2], box[3]))
+        for text, box, cell in zip(origin.words, boxes, origin.cells.tolist(), strict=True)
+        if cell != SPECIAL
+    )

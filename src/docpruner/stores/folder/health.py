@@ -1,0 +1,124 @@
+"""How an index is: what it holds and saves, and whether its bytes are the ones written."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from docpruner.errors import DamagedIndexError
+from docpruner.stores.contract import Progress
+from docpruner.stores.folder.catalogue import (
+    believed,
+    changed_documents,
+    connect_reader,
+    has_its_tables,
+    read_settings,
+    sqlite_errors,
+    transaction,
+)
+from docpruner.stores.folder.page_row import PAGE_ROWS, PageRow
+from docpruner.stores.folder.segments import mapped_rows, rows_there
+from docpruner.stores.page_map import unpack
+from docpruner.stores.records import Damage, Stats
+from docpruner.stores.totals import summed_up
+
+GONE = "its vectors are gone: the segment file is shorter than it was"
+
+
+def measure(connection: sqlite3.Connection, folder: Path) -> Stats:
+    """What the catalogue says, as the transaction of a connection sees it."""
+    run = connection.execute
+    settings = read_settings(connection)
+    pages = run(
+        "SELECT p.vectors, p.special, p.patches, p.words_from = 'nowhere' FROM pages p "
+        "JOIN documents d ON d.id = p.document WHERE NOT d.incoming"
+    ).fetchall()
+    documents, expected = run(
+        "SELECT count(*), coalesce(sum(pages), 0) FROM documents WHERE NOT incoming"
+    ).fetchone()
+    (rows,) = run("SELECT coalesce(sum(rows), 0) FROM segments").fetchone()
+    (live,) = run("SELECT coalesce(sum(vectors), 0) FROM pages").fetchone()
+    with believed(folder):
+        vectors, special, patches, silent = np.array(pages, np.int64).reshape(-1, 4).T
+    return summed_up(
+        settings,
+        vectors,
+        special,
+        patches,
+        silent,
+        documents=documents,
+        expected_pages=expected,
+        bytes_on_disk=sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()),
+        bytes_reclaimable=(rows - live) * settings.row_bytes,
+    )
+
+
+def damages(
+    folder: Path, progress: Progress | None = None
+) -> Iterator[tuple[int, Damage]]:
+    """Every page that is not as it was written, with its row; a damaged catalogue is a
+    DamagedIndexError.
+
+    Reads every byte, in the order in which they lie.
+    """
+    connection = connect_reader(folder)
+    try:
+        with sqlite_errors(folder), transaction(connection, "DEFERRED"):
+            (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if not has_its_tables(connection):
+                verdict = "its tables are not those that were made"
+            if verdict != "ok":
+                raise DamagedIndexError(
+                    f"{folder}: the catalogue is damaged ({verdict.splitlines()[-1]}); restore it "
+                    "from a copy, or index the documents again into another folder"
+                )
+            width = read_settings(connection).row_bytes
+            segments = dict(connection.execute("SELECT id, rows FROM segments").fetchall())
+            changed = set(changed_documents(connection).values())
+            (pages,) = connection.execute("SELECT count(*) FROM pages").fetchone()
+            cursor = connection.execute(f"{PAGE_ROWS} ORDER BY p.segment, p.start")
+            for done, page in enumerate(map(PageRow._make, cursor), 1):
+                reason = _reason(folder, page, segments, width)
+                if page.path in changed:
+                    reason = "the entry of its document has changed"
+                if reason and _is_current(folder, page):
+                    yield page.id, Damage(str(page.path), page.number, reason)
+                if progress is not None:
+                    progress(done, pages)
+    finally:
+        connection.close()
+
+
+def _is_current(folder: Path, page: PageRow) -> bool:
+    """False if a writer has moved or removed the page since it was read, and its rows with it."""
+    connection = connect_reader(folder)
+    try:
+        now = connection.execute(f"{PAGE_ROWS} WHERE p.id = ?", (page.id,)).fetchone()
+        return bool(now == page)
+    finally:
+        connection.close()
+
+
+def _reason(folder: Path, page: PageRow, segments: Mapping[int, int], width: int) -> str:
+    """What is wrong with a page, or nothing."""
+    if page.map is None or page.path is None:  # as the outer join gives them
+        return "its map or its document is gone from the catalogue"
+    if not page.is_sound:
+        return "its entry in the catalogue is damaged"
+    there = rows_there(folder, page.segment, segments.get(page.segment, 0), width)
+    if page.start < 0 or page.start + page.vectors > there:
+        return GONE
+    try:
+        rows = page.rows_in(mapped_rows(folder, page.segment, there, width))
+    except FileNotFoundError:  # a moment after it was looked for
+        return GONE
+    if page.checksum_of(rows, page.map) != page.checksum:
+        return "its bytes have changed"
+    try:
+        unpack(page.map)
+    except DamagedIndexError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,87 @@
+"""A page as the catalogue has it, and the checksums over what it says."""
+
+from __future__ import annotations
+
+import zlib
+from typing import NamedTuple
+
+import numpy as np
+
+from docpruner.codecs import CodecName, Encoded, Rows
+from docpruner.stores.page_map import unpack
+from docpruner.stores.records import StoredPage
+from docpruner.types import WordsFrom
+
+
+class PageRow(NamedTuple):
+    """A row of the table, with its document's name and its map."""
+
+    id: int
+    path: str
+    number: int
+    width: float
+    height: float
+    content: bytes
+    words_from: WordsFrom
+    segment: int
+    start: int
+    vectors: int
+    special: int
+    patches: int
+    checksum: int
+    map: bytes
+
+    @property
+    def is_sound(self) -> bool:
+        """False where a damaged catalogue has a value of another kind, or none."""
+        return tuple(map(type, self)) == KINDS
+
+    def rows_in(self, segment: Rows) -> Rows:
+        """Its rows; fewer than it has if the segment is shorter than it was."""
+        return segment[max(self.start, 0) : max(self.start + self.vectors, 0)]
+
+    def checksum_of(self, rows: Rows, page_map: bytes) -> int:
+        return page_checksum(
+            rows, page_map, self.path, self.number, (self.width, self.height), self.special,
+            self.patches,
+        )  # fmt: skip
+
+    def page(self, rows: Rows, codec: CodecName, dim: int) -> StoredPage:
+        return StoredPage(
+            document=self.path,
+            number=self.number,
+            size=(self.width, self.height),
+            words_from=self.words_from,
+            vectors=Encoded(codec, dim, rows),
+            provenance=unpack(self.map),
+            content_hash=self.content,
+        )
+
+
+KINDS = (int, str, int, float, float, bytes, str, int, int, int, int, int, int, bytes)
+
+PAGE_ROWS = """SELECT p.id, d.path, p.number, p.width, p.height, p.content, p.words_from, p.segment,
+    p.start, p.vectors, p.special, p.patches, p.checksum, m.map
+    FROM pages p LEFT JOIN documents d ON d.id = p.document LEFT JOIN maps m ON m.page = p.id """
+"""Selects what a `PageRow` has."""
+
+
+def page_checksum(
+    rows: Rows,
+    page_map: bytes,
+    path: str,
+    number: int,
+    size: tuple[float, float],
+    special: int,
+    patches: int,
+) -> int:
+    """Over everything of a page that a flipped bit could change without anybody noticing."""
+    width, height = size
+    text = repr((path, number, float(width), float(height), len(rows), special, patches))
+    data = np.ascontiguousarray(rows).data
+    return zlib.crc32(text.encode(errors="surrogatepass"), zlib.crc32(page_map, zlib.crc32(data)))
+
+
+def document_checksum(path: str, sha256: bytes, size: int, pages: int, metadata: str) -> int:
+    text = repr((path, sha256, size, pages, metadata))
+    return zlib.crc32(text.encode(errors="surrogatepass"))

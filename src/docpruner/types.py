@@ -50,7 +50,7 @@ class Page:
     words: tuple[Word, ...] = ()  # in reading order
     number: int = 1  # in its document, from 1
     size: tuple[float, float] = (0.0, 0.0)  # width and height: points of a PDF, pixels of an image
-    content: bytes = b""  # a hash of what an encoder sees of it, empty if unknown
+    content_hash: bytes = b""  # of what an encoder sees of it, empty if unknown
     words_from: WordsFrom = "nowhere"
 
 

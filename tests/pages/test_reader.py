@@ -28,7 +28,15 @@ proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Li
 def everything(page: Page) -> tuple:
     render = page.render()
     words = page.words, page.words_from
-    return page.name, page.number, page.size, words, page.content, render.size, render.tobytes()
+    return (
+        page.name,
+        page.number,
+        page.size,
+        words,
+        page.content_hash,
+        render.size,
+        render.tobytes(),
+    )
 
 
 def read(path: Path, **options) -> list[Page | PageError]:
@@ -89,17 +97,17 @@ def test_pages_come_in_the_order_they_are_asked_for(tmp_path):
     path = write_pdf(tmp_path / "a.pdf", 9)
     with PageReader(pixels=None) as reader:
         assert reader.open(path) == 9
-        found = list(reader.pages([9, 2, 2, 7]))
-    assert numbers(found) == [9, 2, 2, 7]
-    assert [page.words[-1].text for page in found] == ["9", "2", "2", "7"]
+        pages = list(reader.pages([9, 2, 2, 7]))
+    assert numbers(pages) == [9, 2, 2, 7]
+    assert [page.words[-1].text for page in pages] == ["9", "2", "2", "7"]
 
 
 def test_a_number_beyond_the_last_is_an_entry(tmp_path):
     with PageReader(pixels=None) as reader:
         reader.open(write_pdf(tmp_path / "a.pdf", 2))
-        found = list(reader.pages([1, 3, 2]))
-    assert numbers(found) == [1, None, 2]
-    assert str(found[1]) == f"{tmp_path}/a.pdf#3: has only 2 pages; ask for one of them"
+        pages = list(reader.pages([1, 3, 2]))
+    assert numbers(pages) == [1, None, 2]
+    assert str(pages[1]) == f"{tmp_path}/a.pdf#3: has only 2 pages; ask for one of them"
 
 
 def test_one_reader_reads_file_after_file(tmp_path):
@@ -142,14 +150,14 @@ def test_a_crash_costs_one_page(tmp_path, number):
     before = children_of(os.getpid())
     with PageReader(pixels=200_000) as reader:
         pages = reader.pages(range(1, reader.open(path) + 1))
-        found = [next(pages) for _ in range(3)]
+        results = [next(pages) for _ in range(3)]
         (child,) = children_of(os.getpid()) - before
         os.kill(child, number)
-        found += pages
-    (lost,) = (page for page in found if isinstance(page, PageError))
+        results += pages
+    (lost,) = (page for page in results if isinstance(page, PageError))
     assert f"crashed the reader (signal {number:d})" in str(lost)
     assert lost.page is not None
-    assert numbers(found) == [n if n != lost.page else None for n in range(1, 31)]
+    assert numbers(results) == [n if n != lost.page else None for n in range(1, 31)]
 
 
 @proc
@@ -178,8 +186,8 @@ def test_a_page_that_takes_too_long_costs_one_page(tmp_path):
 def test_a_file_of_slow_pages_is_given_up(tmp_path):
     with PageReader(pixels=10_000, seconds=1) as reader:
         reader.open(bomb(tmp_path / "a.pdf", 12))
-        found = list(reader.pages([2] * (PATIENCE + 3)))
-    reasons = [page.reason for page in found if isinstance(page, PageError)]
+        results = list(reader.pages([2] * (PATIENCE + 3)))
+    reasons = [page.reason for page in results if isinstance(page, PageError)]
     assert reasons[:PATIENCE] == ["took longer than 1 s to read"] * PATIENCE
     assert reasons[PATIENCE:] == ["was not tried, as the 5 pages before it took too long"] * 3
 
@@ -226,7 +234,7 @@ def test_a_pdf_cut_off_is_an_error(tmp_path, share):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "beginning"),
     [
         (b"", "is empty"),
         (b"Dear all,", "is not a PDF: it starts with 'Dear all,'"),
@@ -239,9 +247,9 @@ def test_a_pdf_cut_off_is_an_error(tmp_path, share):
     ],
     ids=["empty", "text", "garbage", "garbage inside", "no pages"],
 )
-def test_what_is_no_pdf_is_an_error(tmp_path, content, told):
+def test_what_is_no_pdf_is_an_error(tmp_path, content, beginning):
     (tmp_path / "a.pdf").write_bytes(content)
-    assert reason(tmp_path / "a.pdf").startswith(told)
+    assert reason(tmp_path / "a.pdf").startswith(beginning)
 
 
 def test_what_is_no_file_is_an_error(tmp_path):

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Self
 from docpruner.errors import MissingExtraError, PageError
 from docpruner.pages import messages
 from docpruner.pages.child import Child, ChildDeadError, ChildSlowError
-from docpruner.pages.leaf import DEFAULT_PIXELS
 from docpruner.pages.messages import GarbledError, Message
-from docpruner.pages.problems import shown
+from docpruner.pages.parsed_page import DEFAULT_PIXELS
+from docpruner.pages.problems import printable_path
 from docpruner.types import Page
 
 if TYPE_CHECKING:
@@ -100,12 +100,12 @@ class PageReader:
             self._child = self._child or Child(self._options)
         except OSError as error:
             reason = f"the reader can't be started ({error})"
-            raise PageError(shown(path), reason, "check the installation") from None
+            raise PageError(printable_path(path), reason, "check the installation") from None
         self._child.ask({"open": str(path)})
         try:
             header, _ = self._child.answer(self._seconds)
             if "problem" in header:
-                raise messages.problem_of(header, shown(path))
+                raise messages.problem_of(header, printable_path(path))
             return self._child, messages.count_of(header)
         except (ChildSlowError, ChildDeadError, GarbledError) as error:
             self._drop_child()
@@ -115,7 +115,7 @@ class PageReader:
         slow = 0
         while waiting or self._asked:
             if turn != self._turn:
-                raise ValueError(f"{shown(path)}: its reader has turned to something else")
+                raise ValueError(f"{printable_path(path)}: its reader has turned to something else")
             if slow == PATIENCE:
                 yield from (_given_up(path, number) for number in waiting)
                 return
@@ -141,19 +141,23 @@ class PageReader:
 
     def _page(self, path: Path, number: int, header: Message, picture: bytes) -> Page | PageError:
         if "problem" in header:
-            return _on_page(messages.problem_of(header, shown(path)), number)
-        leaf = messages.leaf_of(header, picture)
-        if leaf.number != number:
-            raise GarbledError(f"page {leaf.number} instead of {number}")
-        return leaf.page(path, partial(_drawn_aside, path, number, self._seconds))
+            return _on_page(messages.problem_of(header, printable_path(path)), number)
+        parsed = messages.parsed_page_of(header, picture)
+        if parsed.number != number:
+            raise GarbledError(f"page {parsed.number} instead of {number}")
+        return parsed.page(path, partial(_drawn_aside, path, number, self._seconds))
 
     def _failure(self, path: Path, error: Exception, page: int | None = None) -> PageError:
         if isinstance(error, ChildSlowError):
             reason = f"took longer than {self._seconds:g} s to read"
-            return PageError(shown(path), reason, "make it simpler, or allow more time", page)
+            return PageError(
+                printable_path(path), reason, "make it simpler, or allow more time", page
+            )
         how = str(error) if isinstance(error, ChildDeadError) else "garbled answer"
         reason = f"crashed the reader ({how})"
-        return PageError(shown(path), reason, "get it again, or print it to a new PDF", page)
+        return PageError(
+            printable_path(path), reason, "get it again, or print it to a new PDF", page
+        )
 
 
 def _on_page(problem: PageError, number: int) -> PageError:
@@ -162,7 +166,9 @@ def _on_page(problem: PageError, number: int) -> PageError:
 
 def _given_up(path: Path, number: int) -> PageError:
     reason = f"was not tried, as the {PATIENCE} pages before it took too long"
-    return PageError(shown(path), reason, "make the file simpler, or allow more time", number)
+    return PageError(
+        printable_path(path), reason, "make the file simpler, or allow more time", number
+    )
 
 
 def _drawn_aside(path: Path, number: int, seconds: float) -> Image:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from docpruner.errors import PageError
 from docpruner.pages import messages
 from docpruner.pages.messages import Message
-from docpruner.pages.problems import shown
+from docpruner.pages.problems import printable_path
 
 if TYPE_CHECKING:
     from docpruner.pages.document import Document
@@ -46,7 +46,9 @@ class Worker:
         except Exception as error:
             reason = f"can't be read ({type(error).__name__}: {error})"
             remedy = "get it again, or save it as a new PDF"
-        return messages.problem_header(PageError(shown(self._path), reason, remedy, number)), b""
+        return messages.problem_header(
+            PageError(printable_path(self._path), reason, remedy, number)
+        ), b""
 
     def _open(self, path: str) -> tuple[Message, bytes]:
         from docpruner.pages.document import open_document
@@ -61,8 +63,8 @@ class Worker:
     def _page(self, number: int) -> tuple[Message, bytes]:
         if self._document is None:
             raise ValueError("no file is open")
-        leaf = self._document.leaf(number, pixels=self._pixels, ocr=self._ocr)
-        return messages.leaf_header(leaf), leaf.picture.rgb if leaf.picture else b""
+        parsed = self._document.parsed_page(number, pixels=self._pixels, ocr=self._ocr)
+        return messages.parsed_page_header(parsed), parsed.picture.rgb if parsed.picture else b""
 
 
 def main() -> None:

@@ -110,6 +110,26 @@ def test_a_number_beyond_the_last_is_an_entry(tmp_path):
     assert str(pages[1]) == f"{tmp_path}/a.pdf#3: has only 2 pages; ask for one of them"
 
 
+def test_a_reader_of_words_draws_on_request_in_the_same_child(tmp_path):
+    path = write_pdf(tmp_path / "a.pdf", 2)
+    with PageReader(pixels=None) as reader:
+        reader.open(path)
+        drawn, again = reader.pages([1, 2], pixels=20_000)
+        path.unlink()  # what was drawn needs no file
+        assert drawn.render().size == again.render().size == (200, 100)
+        (words,) = reader.pages([1])
+        assert words.words == drawn.words
+        assert words.content_hash != drawn.content_hash
+
+
+def test_the_area_given_with_the_pages_goes_before_that_of_the_reader(tmp_path):
+    with PageReader(pixels=5_000) as reader:
+        reader.open(write_pdf(tmp_path / "a.pdf", 1))
+        (large,) = reader.pages([1], pixels=20_000)
+        (small,) = reader.pages([1])
+    assert (large.render().size, small.render().size) == ((200, 100), (100, 50))
+
+
 def test_one_reader_reads_file_after_file(tmp_path):
     first, second = write_pdf(tmp_path / "a.pdf", 2), write_pdf(tmp_path / "b.pdf", 3)
     (tmp_path / "bad.pdf").write_bytes(b"bad")

@@ -44,8 +44,8 @@ class PageReader:
     ) -> None:
         if ocr and importlib.util.find_spec("rapidocr") is None:
             raise MissingExtraError("recognising the words of scans", "ocr")
-        options = {"--pixels": pixels, "--memory": memory}
-        self._options = [f"{name}={value}" for name, value in options.items() if value is not None]
+        self._pixels = pixels
+        self._options = [] if memory is None else [f"--memory={memory}"]
         self._options += ["--ocr"] if ocr else []
         self._seconds = seconds * (OCR_FACTOR if ocr else 1)
         self._path: Path | None = None
@@ -64,12 +64,18 @@ class PageReader:
         self._path = path
         return count
 
-    def pages(self, numbers: Iterable[int]) -> Iterator[Page | PageError]:
-        """The pages of these numbers, in this order, of the file opened last."""
+    def pages(
+        self, numbers: Iterable[int], *, pixels: int | None = None
+    ) -> Iterator[Page | PageError]:
+        """The pages of these numbers, in this order, of the file opened last.
+
+        `pixels` draws them to another area than the reader's own.
+        """
         if self._path is None:
             raise ValueError("no file is open; call open(path) first")
         self._new_turn()
-        return self._stream(self._path, deque(numbers), self._turn)
+        pixels = self._pixels if pixels is None else pixels
+        return self._stream(self._path, deque(numbers), pixels, self._turn)
 
     def close(self) -> None:
         self._path = None
@@ -111,7 +117,9 @@ class PageReader:
             self._drop_child()
             raise self._failure(path, error) from None
 
-    def _stream(self, path: Path, waiting: deque[int], turn: int) -> Iterator[Page | PageError]:
+    def _stream(
+        self, path: Path, waiting: deque[int], pixels: int | None, turn: int
+    ) -> Iterator[Page | PageError]:
         slow = 0
         while waiting or self._asked:
             if turn != self._turn:
@@ -126,7 +134,7 @@ class PageReader:
                 return
             while waiting and len(self._asked) < AHEAD:
                 self._asked.append(waiting.popleft())
-                child.ask({"page": self._asked[-1]})
+                child.ask({"page": self._asked[-1], "pixels": pixels})
             number = self._asked[0]
             try:
                 answer = self._page(path, number, *child.answer(self._seconds))

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -356,6 +357,53 @@ def test_nothing_is_left_after_close(report):
     reader.close()
     assert state_of(child) == ""  # waited for, so no zombie either
     reader.close()
+
+
+def test_closing_ends_the_wait_of_another_thread_for_a_page(tmp_path):
+    reader = PageReader(pixels=10_000, seconds=600)
+    pages = reader.pages(range(1, reader.open(bomb(tmp_path / "a.pdf", 12)) + 1))
+    next(pages)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(list, pages)
+        time.sleep(0.5)
+        assert waiting.running()
+        began = time.monotonic()
+        reader.close()
+        problems = waiting.result(timeout=10)
+    assert time.monotonic() - began < 5
+    assert [str(problem) for problem in problems] == [
+        f"{tmp_path}/a.pdf#{number}: wasn't read, as reading was stopped; read it again"
+        for number in (2, 3)
+    ]
+
+
+@proc
+def test_closing_ends_the_wait_of_another_thread_for_a_file(report):
+    before = children_of(os.getpid())
+    reader = PageReader(pixels=None, seconds=600)
+    (child,) = children_of(os.getpid()) - before
+    os.kill(child, signal.SIGSTOP)  # a file that hangs when it is opened
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(reader.open, report)
+        time.sleep(0.5)
+        assert waiting.running()
+        reader.close()
+        with pytest.raises(PageError, match=r"report\.pdf: wasn't read, as reading was stopped"):
+            waiting.result(timeout=10)
+    assert state_of(child) == ""
+
+
+@proc
+def test_a_closed_reader_starts_no_child(report):
+    before = children_of(os.getpid())
+    with PageReader(pixels=None) as reader:
+        reader.open(report)
+    assert reader.closed
+    (problem, _) = reader.pages([1, 2])
+    assert isinstance(problem, PageError)
+    with pytest.raises(PageError, match="reading was stopped; read it again"):
+        reader.open(report)
+    assert children_of(os.getpid()) == before
 
 
 @proc

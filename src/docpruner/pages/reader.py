@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Self
 
 from docpruner.errors import MissingExtraError, PageError
@@ -52,6 +53,8 @@ class PageReader:
         self._asked: deque[int] = deque()  # pages that the child has yet to answer
         self._turn = 0  # of the stream of pages that may talk to the child
         self._child: Child | None = None
+        self._closed = False
+        self._starting = Lock()
         with suppress(OSError):  # tried again, and reported, when a file is opened
             self._child = Child(self._options)  # gets ready while the parent does
 
@@ -78,9 +81,16 @@ class PageReader:
         return self._stream(self._path, deque(numbers), pixels, self._turn)
 
     def close(self) -> None:
-        self._path = None
-        self._new_turn()
-        self._drop_child()
+        """For good, and from any thread: what another one waits for fails at once."""
+        with self._starting:
+            self._closed = True
+            child = self._child
+        if child is not None:
+            child.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
 
     def __enter__(self) -> Self:
         return self
@@ -102,20 +112,27 @@ class PageReader:
     def _open(self, path: Path) -> tuple[Child, int]:
         if self._child is not None and not self._child.alive:
             self._drop_child()
+        child = self._started(path)
+        child.ask({"open": str(path)})
         try:
-            self._child = self._child or Child(self._options)
-        except OSError as error:
-            reason = f"the reader can't be started ({error})"
-            raise PageError(printable_path(path), reason, "check the installation") from None
-        self._child.ask({"open": str(path)})
-        try:
-            header, _ = self._child.answer(self._seconds)
+            header, _ = child.answer(self._seconds)
             if "problem" in header:
                 raise messages.problem_of(header, printable_path(path))
-            return self._child, messages.count_of(header)
+            return child, messages.count_of(header)
         except (ChildSlowError, ChildDeadError, GarbledError) as error:
             self._drop_child()
             raise self._failure(path, error) from None
+
+    def _started(self, path: Path) -> Child:
+        with self._starting:
+            if self._closed:
+                raise _stopped(path, None)
+            try:
+                self._child = self._child or Child(self._options)
+            except OSError as error:
+                reason = f"the reader can't be started ({error})"
+                raise PageError(printable_path(path), reason, "check the installation") from None
+            return self._child
 
     def _stream(
         self, path: Path, waiting: deque[int], pixels: int | None, turn: int
@@ -156,6 +173,8 @@ class PageReader:
         return parsed.page(path, partial(_drawn_aside, path, number, self._seconds))
 
     def _failure(self, path: Path, error: Exception, page: int | None = None) -> PageError:
+        if self._closed:
+            return _stopped(path, page)
         if isinstance(error, ChildSlowError):
             reason = f"took longer than {self._seconds:g} s to read"
             return PageError(
@@ -170,6 +189,11 @@ class PageReader:
 
 def _on_page(problem: PageError, number: int) -> PageError:
     return PageError(problem.path, problem.reason, problem.remedy, number)
+
+
+def _stopped(path: Path, number: int | None) -> PageError:
+    reason = "wasn't read, as reading was stopped"
+    return PageError(printable_path(path), reason, "read it again", number)
 
 
 def _given_up(path: Path, number: int) -> PageError:

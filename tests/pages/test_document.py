@@ -13,8 +13,8 @@ from PIL import Image
 
 from docpruner.errors import PageError
 from docpruner.pages.document import draw_page, open_document, page_words, pages_of
-from docpruner.pages.leaf import DEFAULT_PIXELS
 from docpruner.pages.ocr import recognised_words
+from docpruner.pages.parsed_page import DEFAULT_PIXELS
 from pages.made import LINE, crafted_pdf, one_page_pdf, write_pdf
 
 
@@ -64,12 +64,12 @@ def test_a_turned_page_is_as_it_is_shown(tmp_path):
 
 def test_content_is_that_of_words_and_picture(report, tmp_path):
     words, drawn, larger = (
-        next(pages_of(report, pixels=pixels)).content for pixels in (None, 10_000, 20_000)
+        next(pages_of(report, pixels=pixels)).content_hash for pixels in (None, 10_000, 20_000)
     )
     assert len(words) == 16
     assert len({words, drawn, larger}) == 3
     copy = written(tmp_path / "copy.pdf", report.read_bytes())
-    assert next(pages_of(copy, pixels=10_000)).content == drawn
+    assert next(pages_of(copy, pixels=10_000)).content_hash == drawn
 
 
 def test_what_was_filled_into_a_form_is_drawn(tmp_path):

@@ -18,7 +18,7 @@ def touch(path: Path) -> Path:
     return path
 
 
-def found(*paths: Path | str) -> list[Path]:
+def files_in(*paths: Path | str) -> list[Path]:
     files = list(find_files(paths))
     assert all(isinstance(file, Path) for file in files), files
     return files
@@ -33,32 +33,32 @@ def problem(*paths: Path | str) -> str:
 def test_a_folder_gives_its_files_sorted_and_those_of_its_folders(tmp_path):
     names = ["a.pdf", "b/c.PNG", "b/d.tiff", "b/e/f.WebP", "g.jpeg"]
     files = [touch(tmp_path / name) for name in names]
-    assert found(tmp_path) == files
+    assert files_in(tmp_path) == files
 
 
 def test_other_kinds_and_hidden_files_are_passed_over_in_folders(tmp_path):
     for name in ("notes.txt", "pdf", ".hidden.pdf", ".git/a.pdf", "report.pdf.part"):
         touch(tmp_path / name)
-    assert found(tmp_path) == []
+    assert files_in(tmp_path) == []
 
 
 @pytest.mark.parametrize("suffix", sorted(SUFFIXES))
 def test_a_file_may_be_named(tmp_path, suffix):
     file = touch(tmp_path / f"a{suffix.upper()}")
-    assert found(str(file)) == [file]
+    assert files_in(str(file)) == [file]
 
 
 def test_paths_are_absolute(tmp_path, monkeypatch):
     file = touch(tmp_path / "docs" / "a.pdf")
     monkeypatch.chdir(tmp_path)
-    assert found("docs", "docs/../docs/a.pdf") == [file]
+    assert files_in("docs", "docs/../docs/a.pdf") == [file]
 
 
 def test_a_file_reached_twice_comes_once(tmp_path):
     file = touch(tmp_path / "real" / "a.pdf")
     (tmp_path / "again").symlink_to(tmp_path / "real")
     (tmp_path / "b.pdf").symlink_to(file)
-    assert found(file, tmp_path, tmp_path / "b.pdf") == [file]
+    assert files_in(file, tmp_path, tmp_path / "b.pdf") == [file]
 
 
 def test_a_link_says_what_kind_its_target_is(tmp_path):
@@ -67,10 +67,10 @@ def test_a_link_says_what_kind_its_target_is(tmp_path):
     link = tmp_path / "docs" / "a.pdf"
     link.parent.mkdir()
     link.symlink_to(blob)
-    assert found(link.parent) == [link]
+    assert files_in(link.parent) == [link]
     latest = tmp_path / "latest"
     latest.symlink_to(touch(tmp_path / "may.pdf"))
-    assert found(latest) == [tmp_path / "may.pdf"]
+    assert files_in(latest) == [tmp_path / "may.pdf"]
 
 
 def test_a_path_that_does_not_exist_is_an_entry_and_the_rest_goes_on(tmp_path):
@@ -99,7 +99,7 @@ def test_file_links_in_a_circle_are_entries(tmp_path):
 def test_a_folder_link_to_a_folder_above_is_an_entry(tmp_path):
     file = touch(tmp_path / "a" / "b" / "c.pdf")
     (tmp_path / "a" / "b" / "up").symlink_to(tmp_path)
-    assert found(file) == [file]
+    assert files_in(file) == [file]
     *files, loop = find_files([tmp_path])
     assert files == [file]
     assert "b/up: links back to a folder above it" in str(loop)
@@ -124,7 +124,7 @@ def test_folders_may_be_deeper_than_python_recurses(tmp_path):
             os.mkdir("d")
             os.chdir("d")
         Path("a.pdf").write_bytes(b"x")
-        assert found(tmp_path) == [tmp_path.joinpath(*["d"] * depth, "a.pdf")]
+        assert files_in(tmp_path) == [tmp_path.joinpath(*["d"] * depth, "a.pdf")]
         os.remove("a.pdf")
         for _ in range(depth):  # pytest, which tidies up by recursion, could not
             os.chdir("..")
@@ -139,7 +139,7 @@ def test_folders_may_be_deeper_than_python_recurses(tmp_path):
 )
 def test_odd_names_are_fine(tmp_path, name):
     file = touch(tmp_path / name)
-    assert found(tmp_path) == found(file) == [file]
+    assert files_in(tmp_path) == files_in(file) == [file]
 
 
 def test_a_name_that_is_not_utf8_is_an_entry_with_the_bytes_escaped(tmp_path):

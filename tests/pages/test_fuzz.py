@@ -103,19 +103,19 @@ def outcomes(reader: PageReader, path: Path) -> Counter[str]:
         assert str(count).startswith(f"{path}: ")
         return Counter({"files refused": 1, "crashes": "crashed" in count.reason})
     assert count >= 1
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for number, page in enumerate(reader.pages(range(1, min(count, MOST_PAGES) + 1)), 1):
         if isinstance(page, Page):
-            found["pages"] += 1
+            counts["pages"] += 1
             assert page.number == number
             check_page(page)
         else:
-            found["pages refused"] += 1
-            found["crashes"] += "crashed" in page.reason
+            counts["pages refused"] += 1
+            counts["crashes"] += "crashed" in page.reason
             assert (page.path, page.page) == (str(path), number)
             assert str(page).startswith(f"{path}#{number}: ")
-    assert found["pages"] + found["pages refused"] == min(count, MOST_PAGES)
-    return found
+    assert counts["pages"] + counts["pages refused"] == min(count, MOST_PAGES)
+    return counts
 
 
 def count_or_problem(reader: PageReader, path: Path) -> int | PageError:
@@ -144,7 +144,7 @@ def memory() -> int:
 
 
 def try_mutants(sources: dict[str, bytes], rounds: int, folder: Path, seed: int) -> str:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     names = sorted(sources)
     slowest, before = 0.0, 0
     measured = Path("/proc/self/statm").exists()
@@ -155,7 +155,7 @@ def try_mutants(sources: dict[str, bytes], rounds: int, folder: Path, seed: int)
             path.write_bytes(mutant(sources[name], random.Random(f"{seed} {number}")))
             began = time.monotonic()
             try:
-                found += outcomes(reader, path)
+                counts += outcomes(reader, path)
             except Exception as error:
                 error.add_note(f"mutant {number} of {name}, seed {seed}")
                 raise
@@ -165,10 +165,10 @@ def try_mutants(sources: dict[str, bytes], rounds: int, folder: Path, seed: int)
                 before = memory()
     if measured:
         assert memory() - before < 32 << 20
-    told = ", ".join(f"{number} {what}" for what, number in found.items() if number)
-    assert found["pages"] > rounds / 4  # else too little is left of them to test anything
-    assert found["pages refused"] + found["files refused"] > rounds / 20
-    return f"{rounds} files: {told}; the slowest took {slowest:.1f} s"
+    summary = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
+    assert counts["pages"] > rounds / 4  # else too little is left of them to test anything
+    assert counts["pages refused"] + counts["files refused"] > rounds / 20
+    return f"{rounds} files: {summary}; the slowest took {slowest:.1f} s"
 
 
 def test_damaged_pdfs_give_pages_or_entries(tmp_path, record_property):

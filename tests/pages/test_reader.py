@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,7 +29,15 @@ proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Li
 def everything(page: Page) -> tuple:
     render = page.render()
     words = page.words, page.words_from
-    return page.name, page.number, page.size, words, page.content, render.size, render.tobytes()
+    return (
+        page.name,
+        page.number,
+        page.size,
+        words,
+        page.content_hash,
+        render.size,
+        render.tobytes(),
+    )
 
 
 def read(path: Path, **options) -> list[Page | PageError]:
@@ -89,17 +98,37 @@ def test_pages_come_in_the_order_they_are_asked_for(tmp_path):
     path = write_pdf(tmp_path / "a.pdf", 9)
     with PageReader(pixels=None) as reader:
         assert reader.open(path) == 9
-        found = list(reader.pages([9, 2, 2, 7]))
-    assert numbers(found) == [9, 2, 2, 7]
-    assert [page.words[-1].text for page in found] == ["9", "2", "2", "7"]
+        pages = list(reader.pages([9, 2, 2, 7]))
+    assert numbers(pages) == [9, 2, 2, 7]
+    assert [page.words[-1].text for page in pages] == ["9", "2", "2", "7"]
 
 
 def test_a_number_beyond_the_last_is_an_entry(tmp_path):
     with PageReader(pixels=None) as reader:
         reader.open(write_pdf(tmp_path / "a.pdf", 2))
-        found = list(reader.pages([1, 3, 2]))
-    assert numbers(found) == [1, None, 2]
-    assert str(found[1]) == f"{tmp_path}/a.pdf#3: has only 2 pages; ask for one of them"
+        pages = list(reader.pages([1, 3, 2]))
+    assert numbers(pages) == [1, None, 2]
+    assert str(pages[1]) == f"{tmp_path}/a.pdf#3: has only 2 pages; ask for one of them"
+
+
+def test_a_reader_of_words_draws_on_request_in_the_same_child(tmp_path):
+    path = write_pdf(tmp_path / "a.pdf", 2)
+    with PageReader(pixels=None) as reader:
+        reader.open(path)
+        drawn, again = reader.pages([1, 2], pixels=20_000)
+        path.unlink()  # what was drawn needs no file
+        assert drawn.render().size == again.render().size == (200, 100)
+        (words,) = reader.pages([1])
+        assert words.words == drawn.words
+        assert words.content_hash != drawn.content_hash
+
+
+def test_the_area_given_with_the_pages_goes_before_that_of_the_reader(tmp_path):
+    with PageReader(pixels=5_000) as reader:
+        reader.open(write_pdf(tmp_path / "a.pdf", 1))
+        (large,) = reader.pages([1], pixels=20_000)
+        (small,) = reader.pages([1])
+    assert (large.render().size, small.render().size) == ((200, 100), (100, 50))
 
 
 def test_one_reader_reads_file_after_file(tmp_path):
@@ -142,14 +171,14 @@ def test_a_crash_costs_one_page(tmp_path, number):
     before = children_of(os.getpid())
     with PageReader(pixels=200_000) as reader:
         pages = reader.pages(range(1, reader.open(path) + 1))
-        found = [next(pages) for _ in range(3)]
+        results = [next(pages) for _ in range(3)]
         (child,) = children_of(os.getpid()) - before
         os.kill(child, number)
-        found += pages
-    (lost,) = (page for page in found if isinstance(page, PageError))
+        results += pages
+    (lost,) = (page for page in results if isinstance(page, PageError))
     assert f"crashed the reader (signal {number:d})" in str(lost)
     assert lost.page is not None
-    assert numbers(found) == [n if n != lost.page else None for n in range(1, 31)]
+    assert numbers(results) == [n if n != lost.page else None for n in range(1, 31)]
 
 
 @proc
@@ -178,8 +207,8 @@ def test_a_page_that_takes_too_long_costs_one_page(tmp_path):
 def test_a_file_of_slow_pages_is_given_up(tmp_path):
     with PageReader(pixels=10_000, seconds=1) as reader:
         reader.open(bomb(tmp_path / "a.pdf", 12))
-        found = list(reader.pages([2] * (PATIENCE + 3)))
-    reasons = [page.reason for page in found if isinstance(page, PageError)]
+        results = list(reader.pages([2] * (PATIENCE + 3)))
+    reasons = [page.reason for page in results if isinstance(page, PageError)]
     assert reasons[:PATIENCE] == ["took longer than 1 s to read"] * PATIENCE
     assert reasons[PATIENCE:] == ["was not tried, as the 5 pages before it took too long"] * 3
 
@@ -226,7 +255,7 @@ def test_a_pdf_cut_off_is_an_error(tmp_path, share):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "beginning"),
     [
         (b"", "is empty"),
         (b"Dear all,", "is not a PDF: it starts with 'Dear all,'"),
@@ -239,9 +268,9 @@ def test_a_pdf_cut_off_is_an_error(tmp_path, share):
     ],
     ids=["empty", "text", "garbage", "garbage inside", "no pages"],
 )
-def test_what_is_no_pdf_is_an_error(tmp_path, content, told):
+def test_what_is_no_pdf_is_an_error(tmp_path, content, beginning):
     (tmp_path / "a.pdf").write_bytes(content)
-    assert reason(tmp_path / "a.pdf").startswith(told)
+    assert reason(tmp_path / "a.pdf").startswith(beginning)
 
 
 def test_what_is_no_file_is_an_error(tmp_path):
@@ -328,6 +357,53 @@ def test_nothing_is_left_after_close(report):
     reader.close()
     assert state_of(child) == ""  # waited for, so no zombie either
     reader.close()
+
+
+def test_closing_ends_the_wait_of_another_thread_for_a_page(tmp_path):
+    reader = PageReader(pixels=10_000, seconds=600)
+    pages = reader.pages(range(1, reader.open(bomb(tmp_path / "a.pdf", 12)) + 1))
+    next(pages)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(list, pages)
+        time.sleep(0.5)
+        assert waiting.running()
+        began = time.monotonic()
+        reader.close()
+        problems = waiting.result(timeout=10)
+    assert time.monotonic() - began < 5
+    assert [str(problem) for problem in problems] == [
+        f"{tmp_path}/a.pdf#{number}: wasn't read, as reading was stopped; read it again"
+        for number in (2, 3)
+    ]
+
+
+@proc
+def test_closing_ends_the_wait_of_another_thread_for_a_file(report):
+    before = children_of(os.getpid())
+    reader = PageReader(pixels=None, seconds=600)
+    (child,) = children_of(os.getpid()) - before
+    os.kill(child, signal.SIGSTOP)  # a file that hangs when it is opened
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(reader.open, report)
+        time.sleep(0.5)
+        assert waiting.running()
+        reader.close()
+        with pytest.raises(PageError, match=r"report\.pdf: wasn't read, as reading was stopped"):
+            waiting.result(timeout=10)
+    assert state_of(child) == ""
+
+
+@proc
+def test_a_closed_reader_starts_no_child(report):
+    before = children_of(os.getpid())
+    with PageReader(pixels=None) as reader:
+        reader.open(report)
+    assert reader.closed
+    (problem, _) = reader.pages([1, 2])
+    assert isinstance(problem, PageError)
+    with pytest.raises(PageError, match="reading was stopped; read it again"):
+        reader.open(report)
+    assert children_of(os.getpid()) == before
 
 
 @proc

@@ -83,9 +83,9 @@ def test_a_word_hyphenated_at_a_lines_end_is_whole_again_and_stands_where_it_beg
     pdf = blank()
     pdf.text(20, 40, "the infor-")
     pdf.text(20, 52, "mation desk")
-    found = words(pdf)
-    assert [word.text for word in found] == ["the", "information", "desk"]
-    assert found[1].box[3] == pytest.approx(40 / HEIGHT, abs=0.01)
+    joined = words(pdf)
+    assert [word.text for word in joined] == ["the", "information", "desk"]
+    assert joined[1].box[3] == pytest.approx(40 / HEIGHT, abs=0.01)
 
 
 def test_a_hyphen_inside_a_line_stays():

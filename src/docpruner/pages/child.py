@@ -57,7 +57,7 @@ class Child:
 
     def ask(self, request: Message) -> None:
         """A child that is dead by now says so when its answer is waited for."""
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # ValueError: another thread has closed it
             messages.write(cast(BinaryIO, self._process.stdin), request)
 
     def answer(self, seconds: float) -> tuple[Message, bytes]:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Protocol, Self
 from docpruner.errors import PageError
 from docpruner.pages.files import IMAGE_SUFFIXES, PDF_SUFFIXES
 from docpruner.pages.images import ImageFile
-from docpruner.pages.leaf import DEFAULT_PIXELS, Leaf, Picture
 from docpruner.pages.ocr import recognised_words
+from docpruner.pages.parsed_page import DEFAULT_PIXELS, ParsedPage, Picture
 from docpruner.pages.pdf import PdfFile
-from docpruner.pages.problems import shown
+from docpruner.pages.problems import printable_path
 from docpruner.types import Page, Word, WordsFrom
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 OCR_PIXELS = 4_000_000
 
 
-class Sheet(Protocol):
+class OpenPage(Protocol):
     """A page while its file is open."""
 
     @property
@@ -37,22 +37,22 @@ class Sheet(Protocol):
     def draw(self, pixels: int) -> Picture: ...
 
 
-class Source(Protocol):
+class OpenFile(Protocol):
     """A file of some kind."""
 
     @property
     def count(self) -> int: ...
-    def sheet(self, number: int) -> AbstractContextManager[Sheet]: ...
+    def open_page(self, number: int) -> AbstractContextManager[OpenPage]: ...
     def close(self) -> None: ...
 
 
 class Document:
     """An open file. Its pages outlive it."""
 
-    def __init__(self, path: Path, source: Source) -> None:
+    def __init__(self, path: Path, file: OpenFile) -> None:
         self.path = path
-        self.count = source.count
-        self._source = source
+        self.count = file.count
+        self._file = file
 
     def page(self, number: int, *, pixels: int | None, ocr: bool = False) -> Page:
         """A page, numbered from 1, as an encoder sees it.
@@ -61,29 +61,29 @@ class Document:
         down. With None it reads words, and the page is drawn only when `render` is called, from
         the file. With `ocr`, the words of a page that has none are recognised from its picture.
         """
-        leaf = self.leaf(number, pixels=pixels, ocr=ocr)
-        return leaf.page(self.path, partial(draw_page, self.path, number, DEFAULT_PIXELS))
+        parsed = self.parsed_page(number, pixels=pixels, ocr=ocr)
+        return parsed.page(self.path, partial(draw_page, self.path, number, DEFAULT_PIXELS))
 
-    def leaf(self, number: int, *, pixels: int | None, ocr: bool) -> Leaf:
-        with self._sheet(number) as sheet:
-            size, words = sheet.size, sheet.words()
+    def parsed_page(self, number: int, *, pixels: int | None, ocr: bool) -> ParsedPage:
+        with self._open_page(number) as page:
+            size, words = page.size, page.words()
             words_from: WordsFrom = "text layer" if words else "nowhere"
             if ocr and not words:
-                words, words_from = recognised_words(sheet.draw(OCR_PIXELS).image()), "ocr"
-            picture = None if pixels is None else sheet.draw(pixels)
-        content = content_of(size, words, picture)
-        return Leaf(number, size, words, words_from, content, picture)
+                words, words_from = recognised_words(page.draw(OCR_PIXELS).image()), "ocr"
+            picture = None if pixels is None else page.draw(pixels)
+        content_hash = content_hash_of(size, words, picture)
+        return ParsedPage(number, size, words, words_from, content_hash, picture)
 
     def words(self, number: int) -> tuple[Word, ...]:
-        with self._sheet(number) as sheet:
-            return sheet.words()
+        with self._open_page(number) as page:
+            return page.words()
 
     def draw(self, number: int, pixels: int) -> Image:
-        with self._sheet(number) as sheet:
-            return sheet.draw(pixels).image()
+        with self._open_page(number) as page:
+            return page.draw(pixels).image()
 
     def close(self) -> None:
-        self._source.close()
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -91,11 +91,13 @@ class Document:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _sheet(self, number: int) -> AbstractContextManager[Sheet]:
+    def _open_page(self, number: int) -> AbstractContextManager[OpenPage]:
         if not 1 <= number <= self.count:
             pages = "1 page" if self.count == 1 else f"{self.count} pages"
-            raise PageError(shown(self.path), f"has only {pages}", "ask for one of them", number)
-        return self._source.sheet(number)
+            raise PageError(
+                printable_path(self.path), f"has only {pages}", "ask for one of them", number
+            )
+        return self._file.open_page(number)
 
 
 def open_document(path: Path) -> Document:
@@ -104,7 +106,7 @@ def open_document(path: Path) -> Document:
         return Document(path, PdfFile(path))
     if suffix in IMAGE_SUFFIXES:
         return Document(path, ImageFile(path))
-    raise PageError(shown(path), "is no PDF or image by its ending", "save it as a PDF")
+    raise PageError(printable_path(path), "is no PDF or image by its ending", "save it as a PDF")
 
 
 def pages_of(path: Path, *, pixels: int | None = None, ocr: bool = False) -> Iterator[Page]:
@@ -124,7 +126,7 @@ def page_words(path: Path, number: int) -> tuple[Word, ...]:
         return document.words(number)
 
 
-def content_of(
+def content_hash_of(
     size: tuple[float, float], words: tuple[Word, ...], picture: Picture | None
 ) -> bytes:
     """A hash of all that an encoder sees of a page: equal pages need encoding only once."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from docpruner.errors import PageError
-from docpruner.pages.problems import bad_name, shown, special_file, unreachable
+from docpruner.pages.problems import bad_name, printable_path, special_file, unreachable
 
 PDF_SUFFIXES = frozenset({".pdf"})
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"})
@@ -24,14 +24,14 @@ def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path | PageE
     Links are followed and files come under their real, absolute path. Hidden files and other
     kinds of files are passed over in folders. What can't be used is an entry of its own.
     """
-    come: set[Path | str] = set()
+    seen: set[Path | str] = set()
     finished: set[Identity] = set()
     for path in paths:
-        for found in _below(os.path.abspath(path), finished):
-            key = str(found) if isinstance(found, PageError) else _real(found)
-            if key not in come:
-                come.add(key)
-                yield found
+        for entry in _below(os.path.abspath(path), finished):
+            key = str(entry) if isinstance(entry, PageError) else _real(entry)
+            if key not in seen:
+                seen.add(key)
+                yield entry
 
 
 def supported(path: str | os.PathLike[str]) -> bool:
@@ -49,13 +49,15 @@ def _below(start: str, finished: set[Identity]) -> Iterator[Path | PageError]:
             yield _lost(path, error)
             continue
         if not stat.S_ISDIR(status.st_mode):
-            found = _file(path, os.path.realpath(path), status.st_mode, named=path == start)
-            if found is not None:
-                yield found
+            entry = _file(path, os.path.realpath(path), status.st_mode, named=path == start)
+            if entry is not None:
+                yield entry
             continue
         identity = status.st_dev, status.st_ino
         if identity in above:
-            yield PageError(shown(path), "links back to a folder above it", "remove the link")
+            yield PageError(
+                printable_path(path), "links back to a folder above it", "remove the link"
+            )
             continue
         if identity in finished:
             continue
@@ -94,15 +96,15 @@ def _file(path: str, target: str, mode: int, *, named: bool) -> Path | PageError
         if stat.S_ISREG(mode):
             kind = os.path.splitext(path)[1] or "file without an ending"
             return PageError(
-                shown(path),
+                printable_path(path),
                 f"is no PDF or image but a {kind}",
                 f"save it as a PDF, or name it with one of {' '.join(sorted(SUFFIXES))}",
             )
     if not stat.S_ISREG(mode):
         return special_file(path, mode)
     # the target of a link may lack the ending that says what it is
-    found = target if supported(target) else os.path.join(_parent(path), os.path.basename(path))
-    return bad_name(found) or Path(found)
+    file = target if supported(target) else os.path.join(_parent(path), os.path.basename(path))
+    return bad_name(file) or Path(file)
 
 
 def _parent(path: str) -> str:
@@ -115,5 +117,7 @@ def _real(path: Path) -> Path:
 
 def _lost(path: str, error: OSError | ValueError) -> PageError:
     if isinstance(error, OSError) and error.errno == errno.ELOOP:
-        return PageError(shown(path), "is a link that leads back to itself", "remove the link")
+        return PageError(
+            printable_path(path), "is a link that leads back to itself", "remove the link"
+        )
     return bad_name(path) or unreachable(path, error)

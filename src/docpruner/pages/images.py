@@ -13,8 +13,8 @@ from PIL import Image
 from PIL.Image import Transpose
 
 from docpruner.errors import PageError
-from docpruner.pages.leaf import Picture
-from docpruner.pages.problems import another_kind, read_beginning, shown
+from docpruner.pages.parsed_page import Picture
+from docpruner.pages.problems import another_kind, printable_path, read_beginning
 from docpruner.types import Word
 
 PIXEL_LIMIT = 200_000_000
@@ -53,14 +53,14 @@ class ImageFile:
                 image.close()
                 self.count = 1
         if self.count == 1:
-            with self.sheet(1):  # too large, or without a size
+            with self.open_page(1):  # too large, or without a size
                 pass
 
     @contextmanager
-    def sheet(self, number: int) -> Iterator[ImageSheet]:
+    def open_page(self, number: int) -> Iterator[OpenImagePage]:
         with self.frame(number) as image:
             size = _upright_size(image)
-        yield ImageSheet(self, number, size)
+        yield OpenImagePage(self, number, size)
 
     @contextmanager
     def frame(self, number: int) -> Iterator[Image.Image]:
@@ -88,7 +88,7 @@ class ImageFile:
             self._tiff.close()
 
 
-class ImageSheet:
+class OpenImagePage:
     """A picture that is a page. It has no words of its own."""
 
     def __init__(self, file: ImageFile, number: int, size: tuple[float, float]) -> None:
@@ -199,18 +199,20 @@ def _problems(path: Path, number: int | None) -> Iterator[None]:
             raise
         raise PageError(problem.path, problem.reason, problem.remedy, number) from None
     except FileNotFoundError:
-        raise PageError(shown(path), "is gone", "leave it in place while it is read") from None
+        raise PageError(
+            printable_path(path), "is gone", "leave it in place while it is read"
+        ) from None
     except MemoryError:
         reason, remedy = "needs more memory than it may take", "scale it down"
-        raise PageError(shown(path), reason, remedy, number) from None
+        raise PageError(printable_path(path), reason, remedy, number) from None
     except Exception:
         reason, remedy = "is damaged or cut off", "get it again"
-        raise PageError(shown(path), reason, remedy, number) from None
+        raise PageError(printable_path(path), reason, remedy, number) from None
 
 
 def _too_large(path: Path, width: int, height: int) -> PageError:
     return PageError(
-        shown(path),
+        printable_path(path),
         f"is {width}×{height} pixels large",
         f"scale it down to {PIXEL_LIMIT // 1_000_000} million pixels or fewer",
     )

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, get_args
 
 from docpruner.errors import PageError
-from docpruner.pages.leaf import Leaf, Picture
+from docpruner.pages.parsed_page import ParsedPage, Picture
 from docpruner.types import Word, WordsFrom
 
 LONGEST_HEADER = 1 << 28  # bytes
@@ -49,14 +49,14 @@ def read(stream: BinaryIO) -> tuple[Message, bytes] | None:
     return header, picture
 
 
-def leaf_header(leaf: Leaf) -> Message:
+def parsed_page_header(page: ParsedPage) -> Message:
     return {
-        "number": leaf.number,
-        "size": leaf.size,
-        "words": [(word.text, *word.box) for word in leaf.words],
-        "words_from": leaf.words_from,
-        "content": leaf.content.hex(),
-        "picture": leaf.picture and (leaf.picture.width, leaf.picture.height),
+        "number": page.number,
+        "size": page.size,
+        "words": [(word.text, *word.box) for word in page.words],
+        "words_from": page.words_from,
+        "content_hash": page.content_hash.hex(),
+        "picture": page.picture and (page.picture.width, page.picture.height),
     }
 
 
@@ -75,7 +75,7 @@ def count_of(header: Message) -> int:
 
 
 @believed()
-def leaf_of(header: Message, picture: bytes) -> Leaf:
+def parsed_page_of(header: Message, picture: bytes) -> ParsedPage:
     if header["words_from"] not in get_args(WordsFrom):
         raise ValueError(f"words from {header['words_from']}")
     words = tuple(
@@ -89,12 +89,12 @@ def leaf_of(header: Message, picture: bytes) -> Leaf:
         if min(columns, rows) < 1 or columns * rows * 3 != len(picture):
             raise ValueError(f"{len(picture)} bytes for {columns}×{rows} pixels")
         drawn = Picture(columns, rows, picture)
-    return Leaf(
+    return ParsedPage(
         int(header["number"]),
         (float(width), float(height)),
         words,
         header["words_from"],
-        bytes.fromhex(header["content"]),
+        bytes.fromhex(header["content_hash"]),
         drawn,
     )
 

@@ -11,8 +11,8 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from docpruner.errors import PageError
-from docpruner.pages.leaf import Picture
-from docpruner.pages.problems import another_kind, read_beginning, shown, unreachable
+from docpruner.pages.parsed_page import Picture
+from docpruner.pages.problems import another_kind, printable_path, read_beginning, unreachable
 from docpruner.pages.text_layer import words_of_page
 from docpruner.types import Word
 
@@ -29,21 +29,21 @@ class PdfFile:
         self.count = len(self._pdf)
 
     @contextmanager
-    def sheet(self, number: int) -> Iterator[PdfSheet]:
+    def open_page(self, number: int) -> Iterator[OpenPdfPage]:
         try:
             page = self._pdf[number - 1]
             try:
-                yield PdfSheet(page)
+                yield OpenPdfPage(page)
             finally:
                 page.close()
         except pypdfium2.PdfiumError:
-            raise PageError(shown(self._path), "is damaged", GET_AGAIN, number) from None
+            raise PageError(printable_path(self._path), "is damaged", GET_AGAIN, number) from None
 
     def close(self) -> None:
         self._pdf.close()
 
 
-class PdfSheet:
+class OpenPdfPage:
     """A loaded page of a PDF."""
 
     def __init__(self, page: pypdfium2.PdfPage) -> None:
@@ -103,14 +103,14 @@ def _opened(path: Path) -> pypdfium2.PdfDocument:
         raise unreachable(path, error) from None
     if len(pdf) > size:  # more pages than bytes
         pdf.close()
-        raise PageError(shown(path), "is damaged: its page count is made up", GET_AGAIN)
+        raise PageError(printable_path(path), "is damaged: its page count is made up", GET_AGAIN)
     with suppress(pypdfium2.PdfiumError):
         pdf.init_forms()  # what was filled into forms is drawn only then
     return pdf
 
 
 def _problem(path: Path, code: int | None) -> PageError:
-    where = shown(path)
+    where = printable_path(path)
     if code == pdfium.FPDF_ERR_PASSWORD:
         return PageError(where, "needs a password", "save a copy without one")
     if code == pdfium.FPDF_ERR_SECURITY:

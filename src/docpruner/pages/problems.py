@@ -25,7 +25,7 @@ BEGINNINGS = (
 )
 
 
-def shown(path: str | os.PathLike[str]) -> str:
+def printable_path(path: str | os.PathLike[str]) -> str:
     """The path as text; bytes of it that are not UTF-8 as backslash escapes."""
     text = os.fspath(path)
     try:
@@ -39,12 +39,12 @@ def bad_name(path: str | os.PathLike[str]) -> PageError | None:
     try:
         os.fspath(path).encode("utf-8")
     except UnicodeEncodeError:
-        return PageError(shown(path), "its name is not valid UTF-8", "rename it")
+        return PageError(printable_path(path), "its name is not valid UTF-8", "rename it")
     return None
 
 
 def unreachable(path: str | os.PathLike[str], error: OSError | ValueError) -> PageError:
-    where = shown(path)
+    where = printable_path(path)
     if isinstance(error, FileNotFoundError):
         if os.path.islink(path):
             return PageError(where, "is a link to nothing", "remove the link or restore its target")
@@ -57,7 +57,7 @@ def unreachable(path: str | os.PathLike[str], error: OSError | ValueError) -> Pa
 
 def special_file(path: str | os.PathLike[str], mode: int) -> PageError:
     kind = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}.get(stat.S_IFMT(mode))
-    return PageError(shown(path), f"is {kind or 'a device'}", "give a regular file")
+    return PageError(printable_path(path), f"is {kind or 'a device'}", "give a regular file")
 
 
 def read_beginning(path: Path) -> bytes:
@@ -71,7 +71,7 @@ def read_beginning(path: Path) -> bytes:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise PageError(shown(path), "is a folder", "give a file")
+            raise PageError(printable_path(path), "is a folder", "give a file")
         if not stat.S_ISREG(mode):
             raise special_file(path, mode)
         with path.open("rb") as file:
@@ -79,19 +79,21 @@ def read_beginning(path: Path) -> bytes:
     except OSError as error:
         raise unreachable(path, error) from None
     if not beginning:
-        raise PageError(shown(path), "is empty", "get it again")
+        raise PageError(printable_path(path), "is empty", "get it again")
     return beginning
 
 
-def another_kind(path: Path, wanted: str, beginning: bytes) -> PageError:
+def another_kind(path: Path, expected: str, beginning: bytes) -> PageError:
     """A file that is not what its ending says."""
     text = beginning.lstrip()
     kind = next((kind for magic, kind in BEGINNINGS if text.startswith(magic)), None)
     if kind is None:
         start = ascii(beginning[:12].decode("latin-1"))
-        return PageError(shown(path), f"is not {wanted}: it starts with {start}", "get it again")
+        return PageError(
+            printable_path(path), f"is not {expected}: it starts with {start}", "get it again"
+        )
     return PageError(
-        shown(path),
-        f"is not {wanted}: it starts like {kind}",
+        printable_path(path),
+        f"is not {expected}: it starts like {kind}",
         "correct its ending, or save it as a PDF",
     )

@@ -9,14 +9,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Self
 
 from docpruner.errors import MissingExtraError, PageError
 from docpruner.pages import messages
 from docpruner.pages.child import Child, ChildDeadError, ChildSlowError
-from docpruner.pages.leaf import DEFAULT_PIXELS
 from docpruner.pages.messages import GarbledError, Message
-from docpruner.pages.problems import shown
+from docpruner.pages.parsed_page import DEFAULT_PIXELS
+from docpruner.pages.problems import printable_path
 from docpruner.types import Page
 
 if TYPE_CHECKING:
@@ -44,14 +45,16 @@ class PageReader:
     ) -> None:
         if ocr and importlib.util.find_spec("rapidocr") is None:
             raise MissingExtraError("recognising the words of scans", "ocr")
-        options = {"--pixels": pixels, "--memory": memory}
-        self._options = [f"{name}={value}" for name, value in options.items() if value is not None]
+        self._pixels = pixels
+        self._options = [] if memory is None else [f"--memory={memory}"]
         self._options += ["--ocr"] if ocr else []
         self._seconds = seconds * (OCR_FACTOR if ocr else 1)
         self._path: Path | None = None
         self._asked: deque[int] = deque()  # pages that the child has yet to answer
         self._turn = 0  # of the stream of pages that may talk to the child
         self._child: Child | None = None
+        self._closed = False
+        self._starting = Lock()
         with suppress(OSError):  # tried again, and reported, when a file is opened
             self._child = Child(self._options)  # gets ready while the parent does
 
@@ -64,17 +67,30 @@ class PageReader:
         self._path = path
         return count
 
-    def pages(self, numbers: Iterable[int]) -> Iterator[Page | PageError]:
-        """The pages of these numbers, in this order, of the file opened last."""
+    def pages(
+        self, numbers: Iterable[int], *, pixels: int | None = None
+    ) -> Iterator[Page | PageError]:
+        """The pages of these numbers, in this order, of the file opened last.
+
+        `pixels` draws them to another area than the reader's own.
+        """
         if self._path is None:
             raise ValueError("no file is open; call open(path) first")
         self._new_turn()
-        return self._stream(self._path, deque(numbers), self._turn)
+        pixels = self._pixels if pixels is None else pixels
+        return self._stream(self._path, deque(numbers), pixels, self._turn)
 
     def close(self) -> None:
-        self._path = None
-        self._new_turn()
-        self._drop_child()
+        """For good, and from any thread: what another one waits for fails at once."""
+        with self._starting:
+            self._closed = True
+            child = self._child
+        if child is not None:
+            child.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
 
     def __enter__(self) -> Self:
         return self
@@ -96,26 +112,35 @@ class PageReader:
     def _open(self, path: Path) -> tuple[Child, int]:
         if self._child is not None and not self._child.alive:
             self._drop_child()
+        child = self._started(path)
+        child.ask({"open": str(path)})
         try:
-            self._child = self._child or Child(self._options)
-        except OSError as error:
-            reason = f"the reader can't be started ({error})"
-            raise PageError(shown(path), reason, "check the installation") from None
-        self._child.ask({"open": str(path)})
-        try:
-            header, _ = self._child.answer(self._seconds)
+            header, _ = child.answer(self._seconds)
             if "problem" in header:
-                raise messages.problem_of(header, shown(path))
-            return self._child, messages.count_of(header)
+                raise messages.problem_of(header, printable_path(path))
+            return child, messages.count_of(header)
         except (ChildSlowError, ChildDeadError, GarbledError) as error:
             self._drop_child()
             raise self._failure(path, error) from None
 
-    def _stream(self, path: Path, waiting: deque[int], turn: int) -> Iterator[Page | PageError]:
+    def _started(self, path: Path) -> Child:
+        with self._starting:
+            if self._closed:
+                raise _stopped(path, None)
+            try:
+                self._child = self._child or Child(self._options)
+            except OSError as error:
+                reason = f"the reader can't be started ({error})"
+                raise PageError(printable_path(path), reason, "check the installation") from None
+            return self._child
+
+    def _stream(
+        self, path: Path, waiting: deque[int], pixels: int | None, turn: int
+    ) -> Iterator[Page | PageError]:
         slow = 0
         while waiting or self._asked:
             if turn != self._turn:
-                raise ValueError(f"{shown(path)}: its reader has turned to something else")
+                raise ValueError(f"{printable_path(path)}: its reader has turned to something else")
             if slow == PATIENCE:
                 yield from (_given_up(path, number) for number in waiting)
                 return
@@ -126,7 +151,7 @@ class PageReader:
                 return
             while waiting and len(self._asked) < AHEAD:
                 self._asked.append(waiting.popleft())
-                child.ask({"page": self._asked[-1]})
+                child.ask({"page": self._asked[-1], "pixels": pixels})
             number = self._asked[0]
             try:
                 answer = self._page(path, number, *child.answer(self._seconds))
@@ -141,28 +166,41 @@ class PageReader:
 
     def _page(self, path: Path, number: int, header: Message, picture: bytes) -> Page | PageError:
         if "problem" in header:
-            return _on_page(messages.problem_of(header, shown(path)), number)
-        leaf = messages.leaf_of(header, picture)
-        if leaf.number != number:
-            raise GarbledError(f"page {leaf.number} instead of {number}")
-        return leaf.page(path, partial(_drawn_aside, path, number, self._seconds))
+            return _on_page(messages.problem_of(header, printable_path(path)), number)
+        parsed = messages.parsed_page_of(header, picture)
+        if parsed.number != number:
+            raise GarbledError(f"page {parsed.number} instead of {number}")
+        return parsed.page(path, partial(_drawn_aside, path, number, self._seconds))
 
     def _failure(self, path: Path, error: Exception, page: int | None = None) -> PageError:
+        if self._closed:
+            return _stopped(path, page)
         if isinstance(error, ChildSlowError):
             reason = f"took longer than {self._seconds:g} s to read"
-            return PageError(shown(path), reason, "make it simpler, or allow more time", page)
+            return PageError(
+                printable_path(path), reason, "make it simpler, or allow more time", page
+            )
         how = str(error) if isinstance(error, ChildDeadError) else "garbled answer"
         reason = f"crashed the reader ({how})"
-        return PageError(shown(path), reason, "get it again, or print it to a new PDF", page)
+        return PageError(
+            printable_path(path), reason, "get it again, or print it to a new PDF", page
+        )
 
 
 def _on_page(problem: PageError, number: int) -> PageError:
     return PageError(problem.path, problem.reason, problem.remedy, number)
 
 
+def _stopped(path: Path, number: int | None) -> PageError:
+    reason = "wasn't read, as reading was stopped"
+    return PageError(printable_path(path), reason, "read it again", number)
+
+
 def _given_up(path: Path, number: int) -> PageError:
     reason = f"was not tried, as the {PATIENCE} pages before it took too long"
-    return PageError(shown(path), reason, "make the file simpler, or allow more time", number)
+    return PageError(
+        printable_path(path), reason, "make the file simpler, or allow more time", number
+    )
 
 
 def _drawn_aside(path: Path, number: int, seconds: float) -> Image:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from docpruner.errors import PageError
 from docpruner.pages import messages
 from docpruner.pages.messages import Message
-from docpruner.pages.problems import shown
+from docpruner.pages.problems import printable_path
 
 if TYPE_CHECKING:
     from docpruner.pages.document import Document
@@ -29,15 +29,17 @@ if TYPE_CHECKING:
 class Worker:
     """Answers one request at a time. Whatever goes wrong is an answer too."""
 
-    def __init__(self, *, pixels: int | None, ocr: bool, memory: int | None) -> None:
-        self._pixels, self._ocr, self._memory = pixels, ocr, memory
+    def __init__(self, *, ocr: bool, memory: int | None) -> None:
+        self._ocr, self._memory = ocr, memory
         self._document: Document | None = None
         self._path = Path()
 
     def answer(self, request: Message) -> tuple[Message, bytes]:
         number = request.get("page")
         try:
-            return self._open(request["open"]) if number is None else self._page(number)
+            if number is None:
+                return self._open(request["open"])
+            return self._page(number, request["pixels"])
         except PageError as problem:
             return messages.problem_header(problem), b""
         except MemoryError:
@@ -46,7 +48,9 @@ class Worker:
         except Exception as error:
             reason = f"can't be read ({type(error).__name__}: {error})"
             remedy = "get it again, or save it as a new PDF"
-        return messages.problem_header(PageError(shown(self._path), reason, remedy, number)), b""
+        return messages.problem_header(
+            PageError(printable_path(self._path), reason, remedy, number)
+        ), b""
 
     def _open(self, path: str) -> tuple[Message, bytes]:
         from docpruner.pages.document import open_document
@@ -58,11 +62,11 @@ class Worker:
         self._document = open_document(self._path)
         return {"count": self._document.count}, b""
 
-    def _page(self, number: int) -> tuple[Message, bytes]:
+    def _page(self, number: int, pixels: int | None) -> tuple[Message, bytes]:
         if self._document is None:
             raise ValueError("no file is open")
-        leaf = self._document.leaf(number, pixels=self._pixels, ocr=self._ocr)
-        return messages.leaf_header(leaf), leaf.picture.rgb if leaf.picture else b""
+        parsed = self._document.parsed_page(number, pixels=pixels, ocr=self._ocr)
+        return messages.parsed_page_header(parsed), parsed.picture.rgb if parsed.picture else b""
 
 
 def main() -> None:
@@ -76,7 +80,7 @@ def main() -> None:
     Thread(target=_read_requests, args=(sys.stdin.buffer, requests), daemon=True).start()
     with suppress(Exception):  # while the parent is still getting ready
         import docpruner.pages.document  # noqa: F401
-    worker = Worker(pixels=options.pixels, ocr=options.ocr, memory=options.memory)
+    worker = Worker(ocr=options.ocr, memory=options.memory)
     with suppress(BrokenPipeError):
         for request in _each(requests):
             messages.write(answers, *worker.answer(request))
@@ -85,7 +89,6 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--pixels", type=int)
     parser.add_argument("--memory", type=int)
     parser.add_argument("--ocr", action="store_true")
     return parser.parse_args()

@@ -31,12 +31,14 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class ParsedPage:
+    """All that was read of a page; `picture` only if it was asked for."""
+
     number: int  # from 1
     size: tuple[float, float]
     words: tuple[Word, ...]
     words_from: WordsFrom
-    content: bytes
+    content_hash: bytes
     picture: Picture | None
 
     def page(self, path: Path, draw: Callable[[], Image]) -> Page:
@@ -47,6 +49,6 @@ class Leaf:
             words=self.words,
             number=self.number,
             size=self.size,
-            content=self.content,
+            content_hash=self.content_hash,
             words_from=self.words_from,
         )

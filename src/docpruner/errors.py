@@ -22,7 +22,6 @@ NoWordsWarning           a page without words, which the built-in encoder can't 
 DamageWarning            a part of an index that can't be searched
 """
 
-
 from __future__ import annotations
 
 from collections.abc import Sequence

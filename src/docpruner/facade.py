@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -586,8 +586,8 @@ def _globs(given: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _listed(paths: Paths) -> list[str]:
-    one = isinstance(paths, str | os.PathLike)
-    listed = [os.fspath(path) for path in ([paths] if one else paths)]  # type: ignore[union-attr,list-item]
+    given = [paths] if isinstance(paths, str | os.PathLike) else paths
+    listed = [os.fspath(path) for path in given]
     if not all(listed):
         raise PageError("(empty)", "an empty path names nothing", "give a file or a folder")
     return listed

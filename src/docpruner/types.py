@@ -24,9 +24,9 @@ BoolArray = npt.NDArray[np.bool_]
 
 Prompt = Literal["default", "noise-filtering"]
 
-JsonValue: TypeAlias = "str | int | float | bool | None | Sequence[JsonValue]"
+JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | None"
 Metadata: TypeAlias = Mapping[str, JsonValue]
-"""What is known of a document besides its pages; a value is text, a number, a truth or a list."""
+"""What is known of a document besides its pages; a value is text, a number, true or false, or a list."""
 
 SPECIAL = -1
 """The cell of a vector that stands for no place on the page (prompt text around the image)."""

@@ -1,33 +1,33 @@
 """Why a page matched and what was kept of it: in words, in figures, and as pictures."""
 
-from docpruner.explain.drawing import (
-    PIXELS,
-    hit_picture,
-    page_picture,
-    sheet_picture,
-)
-from docpruner.explain.look import Look, look
-from docpruner.explain.whatif import Importances, WhatIf, judged_by_importance
-from docpruner.explain.words import (
+from docpruner.explain.answers import (
     Answer,
     answers,
     matched_words,
     region,
     word_number,
 )
+from docpruner.explain.drawing import (
+    PIXELS,
+    hit_picture,
+    page_picture,
+    sheet_picture,
+)
+from docpruner.explain.pruning_view import PruningView, pruning_view
+from docpruner.explain.what_if import Importances, WhatIf, judged_by_importance
 
 __all__ = [
     "PIXELS",
     "Answer",
     "Importances",
-    "Look",
+    "PruningView",
     "WhatIf",
     "answers",
     "hit_picture",
     "judged_by_importance",
-    "look",
     "matched_words",
     "page_picture",
+    "pruning_view",
     "region",
     "sheet_picture",
     "word_number",

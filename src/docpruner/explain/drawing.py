@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import closing
 
 from PIL.Image import Image
 
 from docpruner.errors import DocPrunerError
-from docpruner.explain.look import Look, look
-from docpruner.explain.words import word_number
-from docpruner.index.records import StoredPage
-from docpruner.pages.document import draw_page
+from docpruner.explain.answers import word_number
+from docpruner.explain.pruning_view import PruningView, pruning_view
+from docpruner.hits import Hit
+from docpruner.hits import PageFiles as HitFiles
+from docpruner.pages.page_files import PageFiles
 from docpruner.pictures import contact_sheet, kept_picture, match_picture
 from docpruner.pictures.kept import kept_key
 from docpruner.pictures.legend import pairs, with_legend
 from docpruner.pictures.sheet import columns_for, thumbnail_side
-from docpruner.types import Hit, PageEmbedding
+from docpruner.stores.records import StoredPage
+from docpruner.types import PageEmbedding
 
 PIXELS = 1_500_000  # of a drawn page
 SHEET_WIDTH, THUMBNAIL = 1600, 560  # at most
@@ -25,20 +27,24 @@ FINER = 1.5  # than it will be, each way: letters shrink better than they are dr
 
 
 def page_picture(
-    page: PageEmbedding | StoredPage | Look, image: Image | None = None, *, spec: str | None = None
+    page: PageEmbedding | StoredPage | PruningView,
+    image: Image | None = None,
+    *,
+    spec: str | None = None,
 ) -> Image:
     """The page with what is kept clear, tinted by importance, and what is pruned faint.
 
-    `spec` is that of `look`. A page of an index is drawn from its document if there is no `image`.
+    `spec` is that of `pruning_view`. A page of an index is drawn from its document if there is no
+    `image`.
     """
     if image is None:
         image = _drawn(page, PIXELS)
-    seen = page if isinstance(page, Look) else look(page, spec)
+    seen = page if isinstance(page, PruningView) else pruning_view(page, spec)
     return kept_picture(image, seen.boxes, seen.importance, seen.kept, legend=seen.legend)
 
 
 def sheet_picture(
-    pages: Sequence[PageEmbedding | StoredPage | Look | str],
+    pages: Sequence[PageEmbedding | StoredPage | PruningView | str],
     images: Sequence[Image] | None = None,
     *,
     spec: str | None = None,
@@ -52,7 +58,9 @@ def sheet_picture(
         images = [_drawn(page, sheet_pixels(len(pages))) for page in pages]
     if len(images) != len(pages):
         raise DocPrunerError(f"{len(images)} images for {len(pages)} pages; give one for each")
-    seen = [page if isinstance(page, Look | str) else look(page, spec) for page in pages]
+    seen = [
+        page if isinstance(page, PruningView | str) else pruning_view(page, spec) for page in pages
+    ]
     drawn = [
         image
         if isinstance(page, str)
@@ -65,7 +73,7 @@ def sheet_picture(
     ]
     columns, width = _layout(len(pages))
     sheet = contact_sheet(drawn, captions, columns=columns, width=width)
-    ordered = any(isinstance(page, Look) and page.importance is not None for page in seen)
+    ordered = any(isinstance(page, PruningView) and page.importance is not None for page in seen)
     size = min(SHEET_LETTERS, width // 30)
     return with_legend(sheet, size, [*pairs(legend), *kept_key(size, width, ordered)])
 
@@ -89,16 +97,23 @@ def hit_picture(hit: Hit, *, word: int | str | None = None, image: Image | None 
     """
     number = word_number(hit, word) if isinstance(word, str) else word
     if image is None:
-        image = draw_page(Path(hit.document), hit.page, PIXELS)
+        image = _picture(hit.document, hit.page, PIXELS, hit.files)
     legend = [(hit.name, f"score {hit.score:.2f}")]
     return match_picture(image, hit.matches, word=number, legend=legend)
 
 
-def _drawn(page: PageEmbedding | StoredPage | Look | str, pixels: int) -> Image:
+def _drawn(page: PageEmbedding | StoredPage | PruningView | str, pixels: int) -> Image:
     if isinstance(page, StoredPage):
-        return draw_page(Path(page.document), page.number, pixels)
+        return _picture(page.document, page.number, pixels)
     name = page if isinstance(page, str) else page.name
     raise DocPrunerError(f"{name}: only a page of an index knows its document; give its image")
+
+
+def _picture(document: str, number: int, pixels: int, files: HitFiles | None = None) -> Image:
+    if files is not None:
+        return files.picture(document, number, pixels)
+    with closing(PageFiles()) as own:
+        return own.picture(document, number, pixels)
 
 
 def _short(name: str) -> str:

@@ -10,7 +10,7 @@ from PIL.Image import Image
 
 from docpruner.encoders.registry import Encoder
 from docpruner.errors import EncoderError, InvalidPageError, NoWordsWarning, PageError
-from docpruner.pages.problems import shown
+from docpruner.pages.problems import printable_path
 from docpruner.pages.reader import PageReader
 from docpruner.types import Page, PageEmbedding
 
@@ -26,7 +26,9 @@ def page_numbers(path: Path, count: int, wanted: tuple[int, int | None]) -> list
     found = range(max(1, first), (count if last is None else min(last, count)) + 1)
     if not found:
         pages = "1 page" if count == 1 else f"{count} pages"
-        raise PageError(shown(path), f"has only {pages}", f"ask for one from 1 to {count}", first)
+        raise PageError(
+            printable_path(path), f"has only {pages}", f"ask for one from 1 to {count}", first
+        )
     return list(found)
 
 
@@ -60,15 +62,15 @@ def _encoded(path: Path, page: Page, encoder: Encoder) -> PageEmbedding | PageEr
             return encoder.encode_pages([page])[0]
     except (EncoderError, InvalidPageError) as error:
         remedy = "use another encoder"
-        return PageError(shown(path), f"can't be encoded ({error})", remedy, page.number)
+        return PageError(printable_path(path), f"can't be encoded ({error})", remedy, page.number)
 
 
 def _silent(path: Path, number: int, encoder: str, *, ocr: bool) -> PageError:
     if ocr:
         reason, remedy = "no words were recognised on it", "use an encoder that sees pictures"
-        return PageError(shown(path), reason, remedy, number)
+        return PageError(printable_path(path), reason, remedy, number)
     return PageError(
-        shown(path),
+        printable_path(path),
         f"has no words, and {encoder} reads nothing else",
         "add --ocr to recognise them, or use an encoder that sees pictures",
         number,

@@ -101,5 +101,3 @@ def _size(file: Path) -> int:
         return file.stat().st_size
     except OSError:
         return 0  # reported when it is read
-
-

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from docpruner.errors import PageError
-from docpruner.pages.document import content_of
-from docpruner.pages.leaf import Picture
+from docpruner.pages.document import content_hash_of
 from docpruner.pages.ocr import recognised_words
+from docpruner.pages.parsed_page import Picture
 from docpruner.types import Page, WordsFrom
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class ImageDocument:
             words=words,
             number=number,
             size=size,
-            content_hash=content_of(size, words, picture_of(self.image)),
+            content_hash=content_hash_of(size, words, picture_of(self.image)),
             words_from=words_from,
         )
 

@@ -53,7 +53,9 @@ def read_csv(path: Path) -> dict[str, Metadata]:
         if not any(row):
             continue
         if len(row) != len(keys) + 1:
-            raise MetadataError(f"{path}, line {number}: {len(row)} cells, expected {len(keys) + 1}")
+            raise MetadataError(
+                f"{path}, line {number}: {len(row)} cells, expected {len(keys) + 1}"
+            )
         metadata[row[0]] = {k: cell for k, cell in zip(keys, row[1:], strict=True) if cell}
     return metadata
 

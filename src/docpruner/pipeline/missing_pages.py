@@ -103,7 +103,7 @@ class MissingPages:
             else:
                 good = True
                 yield PageRead(record, page)
-        return good  # noqa: B901  # for `yield from`
+        return good  # for `yield from`
 
     def _known(self, name: str, content_hash: bytes) -> KnownDocument | None:
         with self._store.reader() as reader:

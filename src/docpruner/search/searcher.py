@@ -1,4 +1,4 @@
-"""Search of an index: queries as vectors, the reader's ranking, and where on each page it matched."""
+"""Search of an index: queries as vectors, the reader's ranking, and where on a page it matched."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FirstStage(Protocol):
     def candidates(
         self, reader: Reader, queries: Sequence[FloatArray], which: Filter
     ) -> Sequence[Collection[PageName]]:
-        """For each query the pages to rank; those that `which` does not allow are left out later."""
+        """For each query the pages to rank; what `which` forbids is left out later."""
 
 
 def questions(encoder: Encoder, texts: Sequence[str]) -> list[Question]:

@@ -79,7 +79,9 @@ class MemoryReader:
 
     def documents(self) -> Sequence[DocumentEntry]:
         return [
-            DocumentEntry(name, one.record.pages, one.record.metadata or {}, one.record.content_hash)
+            DocumentEntry(
+                name, one.record.pages, one.record.metadata or {}, one.record.content_hash
+            )
             for name, one in sorted(self._contents.documents.items())
         ]
 

@@ -10,9 +10,7 @@ from docpruner.stores.records import PageName, RankedPage
 from docpruner.types import FloatArray
 
 
-def best_pages(
-    scores: FloatArray, k: int, name_of: Callable[[int], PageName]
-) -> list[RankedPage]:
+def best_pages(scores: FloatArray, k: int, name_of: Callable[[int], PageName]) -> list[RankedPage]:
     """The `k` places of the highest scores; equals stand by document and number.
 
     A score of minus infinity stands for a page that is not to be ranked.

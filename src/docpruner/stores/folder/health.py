@@ -56,9 +56,7 @@ def measure(connection: sqlite3.Connection, folder: Path) -> Stats:
     )
 
 
-def damages(
-    folder: Path, progress: Progress | None = None
-) -> Iterator[tuple[int, Damage]]:
+def damages(folder: Path, progress: Progress | None = None) -> Iterator[tuple[int, Damage]]:
     """Every page that is not as it was written, with its row; a damaged catalogue is a
     DamagedIndexError.
 

@@ -112,7 +112,9 @@ class FolderReader:
             return None
         rows = self._rows_of(row)
         if len(rows) < row.vectors:
-            raise DamagedIndexError(f"{row.path}#{row.number}: its vectors are gone; {self._remedy}")
+            raise DamagedIndexError(
+                f"{row.path}#{row.number}: its vectors are gone; {self._remedy}"
+            )
         return row.page(rows, self._settings.codec, self._settings.dim)
 
     def _page_like(self, content_hash: bytes) -> StoredPage | None:

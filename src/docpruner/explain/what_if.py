@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from pathlib import PurePath
 
 import numpy as np
 
 from docpruner.codecs import bytes_per_vector
 from docpruner.errors import SpecError
-from docpruner.index.page_map import unpack
-from docpruner.index.settings import Settings
-from docpruner.index.snapshot import Snapshot
-from docpruner.index.store import PageStore
 from docpruner.reduce import Reducer, reducer
+from docpruner.stores.contract import Reader
+from docpruner.stores.settings import Settings
 from docpruner.types import PageEmbedding, readonly
 
 MOST_PATCHES = 32_000_000  # of all pages, eight bytes each
@@ -37,23 +35,24 @@ class WhatIf:
 class Importances:
     """The pages of an index at one moment: their importances, and nothing of their vectors."""
 
-    snapshot: Snapshot
+    version: Hashable  # of the index
     settings: Settings
     pages: list[PageEmbedding]
     special: int  # vectors of all pages that stand for no patch
 
     @classmethod
-    def load(cls, store: PageStore) -> Importances:
-        snapshot, settings = store.snapshot(), store.settings
+    def load(cls, reader: Reader) -> Importances:
+        settings = reader.settings
         prompt = reducer(settings.spec).prompt
         blank = np.zeros((0, 4), np.float32)  # boxes and vectors of all: nothing looks at them
         pages: list[PageEmbedding] = []
         special = total = 0
-        for row, _ in store.rows():
-            found = unpack(row.map)
-            if found.importance is None:
+        for name in reader.pages():
+            stored = reader.page(*name)
+            if stored is None or stored.provenance.importance is None:
                 continue
-            importance = readonly(found.importance[found.patches])
+            origin = stored.provenance
+            importance = readonly(stored.provenance.importance[origin.patches])
             count = len(importance)
             total += count
             if total > MOST_PATCHES:
@@ -63,12 +62,19 @@ class Importances:
                 )
             if count > len(blank):
                 blank = readonly(np.zeros((2 * count, 4), np.float32))
-            name = f"{PurePath(row.path).name}#{row.number}"  # as `random` draws by it
             flat = blank[:count]
-            page = PageEmbedding(name, flat, importance, (1, count), boxes=flat, prompt=prompt)
-            pages.append(page)
-            special += row.special
-        return cls(snapshot, settings, pages, special)
+            pages.append(
+                PageEmbedding(
+                    stored.name,  # as `random` draws by it
+                    flat,
+                    importance,
+                    (1, count),
+                    boxes=flat,
+                    prompt=prompt,
+                )
+            )
+            special += stored.special
+        return cls(reader.version, settings, pages, special)
 
     def under(self, spec: str) -> WhatIf:
         """What `spec` would keep; one that also looks at vectors is a SpecError."""

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePath
 
 import numpy as np
 
-from docpruner.explain.whatif import judged_by_importance
-from docpruner.index.page_map import rounded
-from docpruner.index.records import StoredPage
+from docpruner.explain.what_if import judged_by_importance
 from docpruner.reduce import Reducer, reducer
 from docpruner.reduce.threshold import Statistics, adaptive_tau
+from docpruner.stores.page_map import rounded
+from docpruner.stores.records import StoredPage
 from docpruner.types import BoolArray, FloatArray, PageEmbedding
 
 PAPER = "docpruner"  # with the k of the paper
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class PruningView:
     """The patches of a page, what they weigh and which of them stay."""
 
     name: str
@@ -101,9 +100,9 @@ class Look:
         return dict(first.values) if first is not None and first.strategy.name == PAPER else {}
 
 
-def look(
+def pruning_view(
     page: PageEmbedding | StoredPage, spec: str | None = None, *, stored_with: str | None = None
-) -> Look:
+) -> PruningView:
     """What `spec` leaves of a page.
 
     Of a page just encoded, it is what an index would keep; without a spec, at the paper's k. Of a
@@ -125,10 +124,10 @@ def with_k(spec: str, k: float) -> str:
     return str(reducer(f"{PAPER}:{written}"))
 
 
-def _encoded(page: PageEmbedding, reduce: Reducer) -> Look:
+def _encoded(page: PageEmbedding, reduce: Reducer) -> PruningView:
     reduction = reduce(page)
     rows = page.patches
-    return Look(
+    return PruningView(
         name=page.name,
         spec=str(reduce),
         boxes=page.boxes[rows],
@@ -138,32 +137,28 @@ def _encoded(page: PageEmbedding, reduce: Reducer) -> Look:
     )
 
 
-def _stored(page: StoredPage, spec: str | None) -> Look:
-    rows, importance = page.map.patches, page.map.importance
-    return Look(
-        name=_name(page),
+def _stored(page: StoredPage, spec: str | None) -> PruningView:
+    rows, importance = page.provenance.patches, page.provenance.importance
+    return PruningView(
+        name=page.name,
         spec=spec,
-        boxes=page.map.boxes[rows],
+        boxes=page.provenance.boxes[rows],
         importance=None if importance is None else importance[rows],
-        kept=page.map.kept[rows],
-        vectors=int((~page.map.special).sum()),
+        kept=page.provenance.kept[rows],
+        vectors=int((~page.provenance.special).sum()),
     )
 
 
-def _what_if(page: StoredPage, spec: str) -> Look:
-    found = page.map
-    reduce = judged_by_importance(spec, importances=found.importance is not None)
-    flat = np.zeros((len(found.cells), 1), np.float32)  # nothing looks at them
+def _what_if(page: StoredPage, spec: str) -> PruningView:
+    origin = page.provenance
+    reduce = judged_by_importance(spec, importances=origin.importance is not None)
+    flat = np.zeros((len(origin.cells), 1), np.float32)  # nothing looks at them
     rebuilt = PageEmbedding(
-        _name(page),
+        page.name,
         flat,
-        flat[:, 0] if found.importance is None else found.importance,
-        found.grid,
-        found.cells,
-        found.boxes,
+        flat[:, 0] if origin.importance is None else origin.importance,
+        origin.grid,
+        origin.cells,
+        origin.boxes,
     )
     return _encoded(rebuilt, reduce)
-
-
-def _name(page: StoredPage) -> str:
-    return f"{PurePath(page.document).name}#{page.number}"

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from docpruner.errors import DocPrunerError, PageError
-from docpruner.pages.document import page_words
+from docpruner.hits import Hit, Match, is_within
 from docpruner.pictures.lettering import bare
-from docpruner.types import Box, Hit, Match, Word
+from docpruner.types import Box, Word
 
 COUNTS = 0.35  # of the best word's score: what a word of the query needs to be worth mentioning
-NEAR = 0.002  # of the page: boxes are stored rounded
 MOST_WORDS = 4  # of the page, for one word of the query
 
 
@@ -40,7 +38,7 @@ def answers(hit: Hit, words: Sequence[Word] | None = None) -> list[Answer]:
         words = ()
     if words is None:
         try:
-            words = page_words(Path(hit.document), hit.page)
+            words = hit.words()
         except PageError:
             words = ()
     placed = [(number, match) for number, match in enumerate(hit.matches) if match.boxes]
@@ -84,14 +82,7 @@ def region(match: Match) -> str:
 
 
 def _words_in(words: Sequence[Word], boxes: Sequence[Box]) -> list[str]:
-    found = []
-    for word in words:
-        x, y = (word.box[0] + word.box[2]) / 2, (word.box[1] + word.box[3]) / 2
-        if any(
-            x0 - NEAR <= x <= x1 + NEAR and y0 - NEAR <= y <= y1 + NEAR for x0, y0, x1, y1 in boxes
-        ):
-            found.append(word.text)
-    return found
+    return [word.text for word in words if is_within(word.box, boxes)]
 
 
 def _shown(words: Sequence[str]) -> str:

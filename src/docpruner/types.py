@@ -26,7 +26,7 @@ Prompt = Literal["default", "noise-filtering"]
 
 JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | None"
 Metadata: TypeAlias = Mapping[str, JsonValue]
-"""What is known of a document besides its pages; a value is text, a number, true or false, or a list."""
+"""What is known of a document besides its pages: text, numbers, true or false, or lists of them."""
 
 SPECIAL = -1
 """The cell of a vector that stands for no place on the page (prompt text around the image)."""

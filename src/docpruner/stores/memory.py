@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from uuid import uuid4
 from typing import Self
+from uuid import uuid4
 
 import numpy as np
 
@@ -251,7 +251,7 @@ def _store(
 
 
 class Held:
-    """What the stores of one location share; `changed` hears of every change before others see it."""
+    """What the stores of one location share; `changed` hears of a change before others see it."""
 
     def __init__(
         self, contents: Contents, changed: Callable[[Contents], None] | None = None

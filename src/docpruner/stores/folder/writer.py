@@ -52,8 +52,10 @@ class FolderWriter:
         if self._segment is not None:
             self._segment.close()
         try:
-            # Only tidies up: where there is no room for it, the log stays, and the next writer does
+            # Only tidies up: where there is no room for it, or somebody still reads what was before,
+            # the log stays, and the next writer does
             with sqlite_errors(self._folder), suppress(sqlite3.OperationalError):
+                self._connection.execute("PRAGMA busy_timeout = 0")
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
             self._connection.close()

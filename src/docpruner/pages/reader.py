@@ -23,6 +23,7 @@ from docpruner.types import Page
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+SECONDS = 60.0  # that a page may take
 AHEAD = 4  # pages asked for before they are needed
 PATIENCE = 5  # pages in a row that may take too long before the rest of a file is given up
 OCR_FACTOR = 5  # recognising words takes that much longer
@@ -31,8 +32,11 @@ OCR_FACTOR = 5  # recognising words takes that much longer
 class PageReader:
     """Reads one file after another; a page that fails costs an entry and nothing else.
 
-    `pixels` and `ocr` are those of `Document.page`. A page may take `seconds` (five times as many
-    with `ocr`); the child may take `memory` bytes, which is not enforced with `ocr`.
+    `pixels` is the area an encoder makes use of: a PDF is drawn to it, an image only scaled down.
+    With None it reads words, and a page is drawn only when its `render` is called, from the file.
+    With `ocr`, the words of a page that has none are recognised from its picture. A page may take
+    `seconds` (five times as many with `ocr`); the child may take `memory` bytes, which is not
+    enforced with `ocr`.
     """
 
     def __init__(
@@ -40,7 +44,7 @@ class PageReader:
         *,
         pixels: int | None,
         ocr: bool = False,
-        seconds: float = 120.0,
+        seconds: float = SECONDS,
         memory: int | None = 4 << 30,
     ) -> None:
         if ocr and importlib.util.find_spec("rapidocr") is None:
@@ -187,6 +191,22 @@ class PageReader:
         )
 
 
+def pages_of(path: Path, *, pixels: int | None = None, ocr: bool = False) -> Iterator[Page]:
+    """The pages of a file one after another; the first that can't be read is raised.
+
+    See `PageReader` for `pixels` and `ocr`.
+    """
+    with PageReader(pixels=pixels, ocr=ocr) as reader:
+        for page in reader.pages(range(1, reader.open(path) + 1)):
+            yield page_or_raise(page)
+
+
+def page_or_raise(page: Page | PageError) -> Page:
+    if isinstance(page, PageError):
+        raise page
+    return page
+
+
 def _on_page(problem: PageError, number: int) -> PageError:
     return PageError(problem.path, problem.reason, problem.remedy, number)
 
@@ -208,6 +228,4 @@ def _drawn_aside(path: Path, number: int, seconds: float) -> Image:
     with PageReader(pixels=DEFAULT_PIXELS, seconds=seconds) as reader:
         reader.open(path)
         (page,) = reader.pages([number])
-        if isinstance(page, PageError):
-            raise page
-        return page.render()
+        return page_or_raise(page).render()

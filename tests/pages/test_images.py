@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from docpruner.errors import PageError
 from docpruner.pages.document import open_document
@@ -80,6 +80,27 @@ def test_all_eight_ways_to_turn_agree_with_pillow(tmp_path, orientation):
     with Image.open(path) as image:
         expected = ImageOps.exif_transpose(image)
     assert picture(path).tobytes() == expected.tobytes()
+
+
+def test_a_png_may_say_after_its_pixels_how_it_is_turned(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    content = saved(tmp_path / "a.png", red_left(), exif).read_bytes()
+    start = content.index(b"eXIf") - 4
+    end = start + 12 + int.from_bytes(content[start : start + 4], "big")
+    last = content.index(b"IEND") - 4
+    moved = content[:start] + content[end:last] + content[start:end] + content[last:]
+    (tmp_path / "a.png").write_bytes(moved)
+    page = only_page(tmp_path / "a.png")
+    assert page.size == page.picture.image().size == (20, 40)
+
+
+def test_an_image_can_be_drawn_to_one_size_after_another(tmp_path):
+    for suffix in (".png", ".jpg", ".tiff", ".webp"):
+        path = saved(tmp_path / f"a{suffix}", red_left(400, 200))
+        with open_document(path) as document:
+            areas = [document.parsed_page(1, pixels=n).picture for n in (200, 20_000, PLENTY, 200)]
+        assert [area.width for area in areas] == [20, 200, 400, 20]
 
 
 def test_what_is_transparent_is_white_paper(tmp_path):
@@ -209,15 +230,52 @@ def test_an_image_beyond_pillows_own_limit_is_read(tmp_path):
     assert limit == Image.MAX_IMAGE_PIXELS
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "TIFF", "WEBP"])
+CUT_OFF = r": is damaged or cut off; get it again"
+
+
+def text_page() -> Image.Image:
+    image = Image.new("RGB", (600, 800), "white")
+    for y in range(20, 780, 20):
+        ImageDraw.Draw(image).text((30, y), "Quarterly report of the harbour", "black")
+    return image
+
+
+@pytest.mark.parametrize("pixels", [20_000, PLENTY])
+@pytest.mark.parametrize("image", [noise(300, 300), text_page()], ids=["noise", "text"])
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.9])
-def test_an_image_cut_off_is_an_error(tmp_path, kind, share):
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("PNG", {}),
+        ("JPEG", {}),
+        ("JPEG", {"progressive": True}),
+        ("TIFF", {}),
+        ("TIFF", {"compression": "tiff_lzw"}),
+        ("TIFF", {"compression": "jpeg"}),
+        ("WEBP", {}),
+        ("WEBP", {"lossless": True}),
+    ],
+    ids=str,
+)
+def test_an_image_cut_off_is_an_error(tmp_path, kind, options, share, image, pixels):
     buffer = io.BytesIO()
-    noise(100, 100).save(buffer, format=kind)
+    image.save(buffer, format=kind, **options)
     path = tmp_path / f"a.{kind.lower()}"
     path.write_bytes(buffer.getvalue()[: int(share * len(buffer.getvalue()))])
-    with pytest.raises(PageError, match=r": is damaged or cut off; get it again"):
-        list(parsed_pages(path, pixels=PLENTY))
+    with pytest.raises(PageError, match=CUT_OFF):
+        list(parsed_pages(path, pixels=pixels))
+
+
+@pytest.mark.parametrize("pixels", [None, PLENTY])
+def test_a_png_with_a_hole_is_an_error(tmp_path, pixels):
+    """Pillow decodes up to the hole, and would leave the rest of the page black."""
+    content = bytearray(saved(tmp_path / "a.png", text_page()).read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 200] = bytes(200)
+    (tmp_path / "a.png").write_bytes(content)
+    with open_document(tmp_path / "a.png") as document:
+        for _ in range(2):
+            with pytest.raises(PageError, match=CUT_OFF):
+                document.parsed_page(1, pixels=pixels)
 
 
 @pytest.mark.parametrize(

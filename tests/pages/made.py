@@ -57,8 +57,11 @@ def one_page_pdf(page: bytes, *more: bytes, catalog: bytes = b"") -> bytes:
     )
 
 
-def bomb(path: Path, loops: int) -> Path:
-    """Three pages; drawing the second paints a form that paints a form … ten times each."""
+def bomb(path: Path, loops: int = 12) -> Path:
+    """Three pages; the second paints a form that paints a form … ten times each.
+
+    pdfium builds all of them when it loads the page: hundreds of megabytes a second, without end.
+    """
     forms = [
         b"<</Type/XObject/Subtype/Form/BBox[0 0 99 99]/Resources<</XObject<</F %d 0 R>>>>"
         b"/Length 60>>stream\n%s\nendstream" % (number + 1, b"/F Do ".ljust(6) * 10)

@@ -99,7 +99,7 @@ def test_threads_take_turns(files, tmp_path):
 
 
 def test_closing_ends_what_another_thread_reads(files, tmp_path, report):
-    path = str(bomb(tmp_path / "a.pdf", 12))
+    path = str(bomb(tmp_path / "a.pdf"))
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(files.picture, path, 2, 10_000)
         time.sleep(1)

@@ -22,6 +22,8 @@ from docpruner.types import Page
 from pages.made import LINE, bomb, crafted_pdf, parsed_pages, write_pdf
 from pages.processes import children_of, proc, state_of, tasks_of, waited_for
 
+PLENTY = 64 << 30  # bytes of memory: what is tested is the time
+GIVEN_UP = "wasn't tried, as too many pages before it took too much time or memory"
 SAMPLES = Path(__file__).parents[2] / "src" / "docpruner" / "samples"
 
 
@@ -194,32 +196,74 @@ def test_a_child_that_dies_between_files_costs_nothing(tmp_path):
 
 def test_a_page_that_takes_too_long_costs_one_page(tmp_path):
     began = time.monotonic()
-    first, slow, third = read(bomb(tmp_path / "a.pdf", 12), pixels=10_000, seconds=3)
+    first, slow, third = read(bomb(tmp_path / "a.pdf"), pixels=10_000, seconds=2, memory=PLENTY)
     assert (first.number, third.number) == (1, 3)
     assert str(slow) == (
-        f"{tmp_path}/a.pdf#2: took longer than 3 s to read; make it simpler, or allow more time"
+        f"{tmp_path}/a.pdf#2: took longer than 2 s to read; make it simpler, or allow more time"
     )
     assert time.monotonic() - began < 60
 
 
 def test_a_file_of_slow_pages_is_given_up(tmp_path):
-    with PageReader(pixels=10_000, seconds=1) as reader:
-        reader.open(bomb(tmp_path / "a.pdf", 12))
+    with PageReader(pixels=10_000, seconds=1, memory=PLENTY) as reader:
+        reader.open(bomb(tmp_path / "a.pdf"))
         results = list(reader.pages([2] * (PATIENCE + 3)))
+    assert [page.reason for page in results] == [
+        *["took longer than 1 s to read"] * PATIENCE,
+        *[GIVEN_UP] * 3,
+    ]
+
+
+@proc
+@pytest.mark.parametrize("ocr", [False, True])
+def test_a_page_that_needs_too_much_memory_costs_one_page(tmp_path, ocr):
+    """With OCR, which takes nearly a gigabyte by itself, memory is limited too."""
+    limit = (1536 if ocr else 256) << 20
+    first, full, third = read(bomb(tmp_path / "a.pdf"), pixels=10_000, memory=limit, ocr=ocr)
+    assert (first.number, third.number) == (1, 3)
+    assert str(full) == (
+        f"{tmp_path}/a.pdf#2: needs more than {'1.5 GB' if ocr else '256 MB'} of memory; "
+        "make it smaller or simpler"
+    )
+
+
+@proc
+def test_a_file_of_pages_that_need_too_much_memory_is_given_up(tmp_path):
+    with PageReader(pixels=None, memory=128 << 20) as reader:
+        reader.open(bomb(tmp_path / "a.pdf"))
+        results = list(reader.pages([2] * (PATIENCE + 2)))
+        again = list(reader.pages([1]))
+        reader.open(tmp_path / "a.pdf")
+        anew = list(reader.pages([1]))
+    assert [page.reason for page in results] == [
+        *["needs more than 128 MB of memory"] * PATIENCE,
+        *[GIVEN_UP] * 2,
+    ]
+    assert numbers(again) == [None]
+    assert numbers(anew) == [1]
+
+
+@proc
+def test_good_pages_between_bad_ones_only_put_off_the_end(tmp_path):
+    """A bad page counts ten, a good one makes up for one: 10 9 19 18 28 27 37, and 30 is enough."""
+    with PageReader(pixels=None, memory=128 << 20) as reader:
+        reader.open(bomb(tmp_path / "a.pdf"))
+        results = list(reader.pages([2, 1] * 6))
     reasons = [page.reason for page in results if isinstance(page, PageError)]
-    assert reasons[:PATIENCE] == ["took longer than 1 s to read"] * PATIENCE
-    assert reasons[PATIENCE:] == ["was not tried, as the 5 pages before it took too long"] * 3
+    assert numbers(results) == [None, 1, None, 1, None, 1, None, *[None] * 5]
+    assert reasons == ["needs more than 128 MB of memory"] * 4 + [GIVEN_UP] * 5
 
 
-def test_a_file_that_needs_too_much_memory_costs_one_page(tmp_path):
-    """14,000 × 14,000 pixels in RGB are 588 MB; the child has 400 MB in all."""
+@proc
+def test_an_image_that_needs_too_much_memory_costs_one_page(tmp_path):
+    """14,000 × 14,000 pixels in RGB are 784 MB; the child has 400 MB in all."""
     large = tmp_path / "large.png"
     Image.new("RGB", (14_000, 14_000)).save(large, compress_level=1)
     small = write_pdf(tmp_path / "small.pdf", 1)
     with PageReader(pixels=10_000, memory=400 << 20) as reader:
         assert reader.open(large) == 1
         (problem,) = reader.pages([1])
-        assert str(problem) == f"{large}#1: needs more memory than it may take; scale it down"
+        assert problem.reason == "needs more than 400 MB of memory"
         assert reader.open(small) == 1
         assert numbers(list(reader.pages([1]))) == [1]
 
@@ -360,7 +404,7 @@ def test_nothing_is_left_after_close(report):
 
 def test_closing_ends_the_wait_of_another_thread_for_a_page(tmp_path):
     reader = PageReader(pixels=10_000, seconds=600)
-    pages = reader.pages(range(1, reader.open(bomb(tmp_path / "a.pdf", 12)) + 1))
+    pages = reader.pages(range(1, reader.open(bomb(tmp_path / "a.pdf")) + 1))
     next(pages)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(list, pages)
@@ -434,7 +478,7 @@ time.sleep(60)
 @proc
 @pytest.mark.parametrize("what", ["idle", "busy"])
 def test_no_child_outlives_a_parent_that_was_killed(tmp_path, what):
-    path = bomb(tmp_path / "a.pdf", 12)  # busy for much longer than the test
+    path = bomb(tmp_path / "a.pdf")  # busy for much longer than the test
     program = [sys.executable, "-c", PARENT, str(path), what]
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout.readline() == ("reading\n" if what == "busy" else "idle\n")

@@ -68,3 +68,18 @@ def test_a_process_ends_when_it_takes_too_much(megabytes, code):
         f"taken = bytearray(b'x') * ({megabytes} << 20); time.sleep(0.5)\n"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == code
+
+
+def test_without_proc_the_address_space_is_limited():
+    """The program itself has some 100 MB of addresses, and asks for 2 GB more."""
+    program = (
+        "from pathlib import Path; from docpruner.pages import memory\n"
+        "memory.STATM = Path('nowhere')\n"
+        "memory.limit_own_memory(1 << 30, ocr=False)\n"
+        "try: bytearray(2 << 30)\n"
+        "except MemoryError: print('refused')\n"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    ).stdout
+    assert printed == "refused\n"

@@ -47,7 +47,7 @@ class Worker:
             problem = too_much_memory(self._path, self._memory, number)
         except Exception as error:
             reason = f"can't be read ({type(error).__name__}: {error})"
-            remedy = "get it again, or save it as a new PDF"
+            remedy = "get a fresh copy, or print it to a new PDF"
             problem = PageError(printable_path(self._path), reason, remedy, number)
         return messages.problem_header(problem), b""
 

@@ -74,10 +74,11 @@ class Document:
 
     def _open_page(self, number: int) -> AbstractContextManager[OpenPage]:
         if not 1 <= number <= self.count:
-            pages = "1 page" if self.count == 1 else f"{self.count} pages"
-            raise PageError(
-                printable_path(self.path), f"has only {pages}", "ask for one of them", number
-            )
+            pages, known = f"{self.count} pages", f"one from 1 to {self.count}"
+            if self.count == 1:
+                pages, known = "1 page", "page 1"
+            path = printable_path(self.path)
+            raise PageError(path, f"has only {pages}", f"ask for {known}", number)
         return self._file.open_page(number)
 
 
@@ -87,4 +88,8 @@ def open_document(path: Path) -> Document:
         return Document(path, PdfFile(path))
     if suffix in IMAGE_SUFFIXES:
         return Document(path, ImageFile(path))
-    raise PageError(printable_path(path), "is no PDF or image by its ending", "save it as a PDF")
+    raise PageError(
+        printable_path(path),
+        "doesn't look like a PDF or an image (by its ending)",
+        "save it as a PDF",
+    )

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docpruner.pages import memory
-from docpruner.pages.memory import cgroup_limits, default_limit, machine_memory, readable_size
+from docpruner.pages.memory_limit import cgroup_limits, default_limit, machine_memory, readable_size
 from pages.processes import proc
 
 GB = 1 << 30
@@ -63,8 +62,23 @@ def test_sizes_are_told_in_round_numbers():
 @pytest.mark.parametrize(("megabytes", "code"), [(50, 0), (300, memory.EXIT_CODE)])
 def test_a_process_ends_when_it_takes_too_much(megabytes, code):
     program = (
-        "import sys, time; from docpruner.pages.memory import limit_own_memory\n"
+        "import sys, time; from docpruner.pages.memory_limit import limit_own_memory\n"
         "limit_own_memory(200 << 20, ocr=True)\n"
         f"taken = bytearray(b'x') * ({megabytes} << 20); time.sleep(0.5)\n"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == code
+
+
+def test_without_proc_the_address_space_is_limited():
+    """The program itself has some 100 MB of addresses, and asks for 2 GB more."""
+    program = (
+        "from pathlib import Path; from docpruner.pages import memory_limit\n"
+        "memory.STATM = Path('nowhere')\n"
+        "memory.limit_own_memory(1 << 30, ocr=False)\n"
+        "try: bytearray(2 << 30)\n"
+        "except MemoryError: print('refused')\n"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    ).stdout
+    assert printed == "refused\n"

@@ -50,7 +50,7 @@ def word_boxes(rng: np.random.Generator, count: int) -> np.ndarray:
 
 def page(number: int, around: np.ndarray) -> tuple[Any, Any]:
     """A page as an encoder gives it, and what is left of it: the same at every call."""
-    from docpruner.index.page_map import rounded_importance
+    from docpruner.stores.page_map import rounded_importance
     from docpruner.reduce import reducer
     from docpruner.types import PageEmbedding
 

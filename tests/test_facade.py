@@ -59,7 +59,7 @@ def test_a_spec_is_saved_in_its_full_form(tmp_path):
 
 
 def test_an_index_that_is_opened_again_loads_its_own_encoder(samples):
-    with Index.open(str(samples.folder)) as again:
+    with Index.open(samples.location) as again:
         assert again.encoder.name == "builtin-v1"
         assert again.search(TURBIDITY) == samples.search(TURBIDITY)
 
@@ -70,11 +70,11 @@ def test_another_encoder_is_refused_with_what_to_do(samples):
         "Open it without an encoder, or make another index"
     )
     with pytest.raises(IndexStateError, match=told):
-        Index.open(samples.folder, encoder=WordEncoder())
+        Index.open(samples.location, encoder=WordEncoder())
 
 
 def test_the_same_encoder_is_welcome(samples):
-    with Index.open(samples.folder, encoder=builtin()) as again:
+    with Index.open(samples.location, encoder=builtin()) as again:
         assert again.encoder is builtin()
 
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_made_leaves_no_folder(tmp_path, options, error, told):
 
 
 def test_an_index_whose_encoder_is_not_installed_can_be_looked_at_and_changed(index):
-    with Index.open(index.folder) as again:  # there is no encoder of the name "words"
+    with Index.open(index.location) as again:  # there is no encoder of the name "words"
         assert len(again.documents()) == again.stats().documents == 3
         assert len(again.delete("a.pdf")) == 1
 
@@ -119,8 +119,8 @@ def test_the_samples_labelled_pages_are_found(samples):
     asked = [query for query in queries if query["query_id"] in right]
     hits = samples.search_many([query["text"] for query in asked], k=3)
     good = [
-        bool(right[query["query_id"]] & set(names(found)))
-        for query, found in zip(asked, hits, strict=True)
+        bool(right[query["query_id"]] & set(names(best)))
+        for query, best in zip(asked, hits, strict=True)
     ]
     assert np.mean(good) >= 0.8
 
@@ -159,12 +159,12 @@ def test_questions_that_ask_nothing_are_refused(samples):
 
 def test_a_stored_page_says_what_was_kept_of_it(samples):
     page = samples.page(str(SAMPLES / "annual-report.pdf"), 13)
-    patches = len(page.map.patches)
-    assert len(page.map.importance) == len(page.map.boxes) == patches
-    assert page.map.kept.sum() == len(page.vectors) < patches
-    importance = page.map.importance.astype(np.float64)
+    patches = len(page.provenance.patches)
+    assert len(page.provenance.importance) == len(page.provenance.boxes) == patches
+    assert page.provenance.kept.sum() == len(page.vectors) < patches
+    importance = page.provenance.importance.astype(np.float64)
     threshold = importance.mean() - 0.25 * importance.std()
-    assert np.array_equal(page.map.kept, importance > threshold)
+    assert np.array_equal(page.provenance.kept, importance > threshold)
 
 
 # ---------------------------------------------------------------------- changing
@@ -174,7 +174,7 @@ def test_deleting_takes_globs_and_says_what_went(index, tmp_path):
     docs = tmp_path / "docs"
     assert index.delete("old/*") == [str(docs / "old" / "c.pdf")]
     assert index.delete(["a.pdf", "nothing*"]) == [str(docs / "a.pdf")]
-    assert [entry.path for entry in index.documents()] == [str(docs / "b.pdf")]
+    assert [entry.name for entry in index.documents()] == [str(docs / "b.pdf")]
     assert names(index.search("apples")) == ["b.pdf#1"]
 
 
@@ -202,7 +202,7 @@ def test_pruning_keeps_the_pages_and_drops_vectors(index):
 
 def test_pages_that_verify_takes_out_come_back_with_the_next_add(index, tmp_path):
     assert index.verify() == []
-    path = index.folder / "segments" / "00000001.rows"
+    path = Path(index.location) / "segments" / "00000001.rows"
     path.write_bytes(b"x" + path.read_bytes()[1:])
     (damage,) = index.verify(isolate=False)
     assert (Path(damage.document).name, damage.page) == ("a.pdf", 1)
@@ -220,21 +220,21 @@ def test_pages_that_verify_takes_out_come_back_with_the_next_add(index, tmp_path
 def test_the_numbers_of_an_index_add_up(samples):
     stats = samples.stats()
     pages = [
-        samples.page(entry.path, number)
+        samples.page(entry.name, number)
         for entry in samples.documents()
         for number in range(1, entry.pages + 1)
     ]
     assert (stats.documents, stats.pages, stats.missing_pages) == (6, 32, 0)
     assert stats.pages_without_words == 3  # two of the scan, and the plan
     assert stats.vectors == sum(len(page.vectors) for page in pages)
-    assert stats.vectors_unpruned == sum(len(page.map.cells) for page in pages)
+    assert stats.vectors_unpruned == sum(len(page.provenance.cells) for page in pages)
     assert stats.bytes_of_vectors == stats.vectors * 130
     assert stats.bytes_unpruned_float16 == stats.vectors_unpruned * 256
     assert stats.pruned == pytest.approx(1 - stats.vectors / stats.vectors_unpruned)
     assert sum(stats.pruned_histogram) == 32
     quantiles = list(stats.pruned_by_page.values())
     assert quantiles == sorted(quantiles)
-    by_page = [1 - len(page.vectors) / len(page.map.patches) for page in pages]
+    by_page = [1 - len(page.vectors) / len(page.provenance.patches) for page in pages]
     assert stats.pruned_by_page["0.5"] == pytest.approx(np.median(by_page))
 
 
@@ -243,7 +243,7 @@ def test_an_index_takes_little_more_than_its_vectors(tmp_path, codec):
     with Index.create(tmp_path / "index", encoder=builtin(), codec=codec) as index:
         index.add(SAMPLES)
         stats = index.stats()
-    on_disk = sum(path.stat().st_size for path in index.folder.rglob("*") if path.is_file())
+    on_disk = sum(path.stat().st_size for path in Path(index.location).rglob("*") if path.is_file())
     vectors = stats.vectors * bytes_per_vector(codec, 128)
     assert on_disk <= 1.03 * vectors + 6 * 1024 * stats.pages
 

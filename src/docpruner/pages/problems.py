@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 from docpruner.errors import PageError
+from docpruner.pages.memory import readable_size
 
 BEGINNINGS = (
     (b"%PDF", "a PDF"),
@@ -97,3 +98,8 @@ def another_kind(path: Path, expected: str, beginning: bytes) -> PageError:
         f"is not {expected}: it starts like {kind}",
         "correct its ending, or save it as a PDF",
     )
+
+
+def too_much_memory(path: Path, limit: int, page: int | None = None) -> PageError:
+    reason = f"needs more than {readable_size(limit)} of memory"
+    return PageError(printable_path(path), reason, "make it smaller or simpler", page)

@@ -13,15 +13,13 @@ import pytest
 from fpdf import FPDF
 
 import docpruner as docpruner_package
+from cli_process import docpruner
+from docpruner.cli.lazy_commands import COMMANDS as COMMAND_SOURCES
+from docpruner.cli.lazy_commands import load
 from docpruner.maxsim import kernels
 from docpruner.reduce import STRATEGIES
 
 SAMPLES = Path(docpruner_package.__file__).parent / "samples"
-
-
-def docpruner(*arguments: str, at: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "docpruner", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=at)
 
 
 def test_strategies_lists_every_strategy_with_its_grid():
@@ -80,8 +78,15 @@ def test_all_commands_are_listed():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_an_example(command):
-    assert f"docpruner {command}" in docpruner(command, "--help").stdout.split("Example")[1]
+def test_every_command_has_help_with_an_example_and_no_types_of_python(command):
+    shown = docpruner(command, "--help").stdout
+    assert f"docpruner {command}" in shown.split("Example")[1]
+    assert "<" not in shown
+
+
+def test_the_list_of_commands_says_what_they_say_themselves():
+    for name, source in COMMAND_SOURCES.items():
+        assert load(name).help.splitlines()[0] == source.summary, name
 
 
 def test_version_and_wrong_commands():
@@ -129,6 +134,7 @@ def test_search_for_programs_with_pictures(folder):
     )
     assert best["metadata"] == {"year": "2024"}
     assert {"query": "lease", "page": "Lease"} in best["matched"]
+    assert "Lease" in best["snippet"]
     assert all(
         0 <= edge <= 1 for match in best["matches"] for box in match["boxes"] for edge in box
     )
@@ -220,7 +226,7 @@ def test_what_if_then_prune_then_delete_then_compact_then_verify(folder):
         (["index", "my.idx", "docs", "--spec", "docpruner:k=1"], "has spec docpruner:k=-0.25"),
         (["index", "my.idx", "docs", "--codec", "float16"], "has codec int8, not float16"),
         (["index", "my.idx", "docs", "--encoder", "some/model"], "has encoder builtin-v1, not"),
-        (["index", "docs", "docs"], "docs is not an empty folder; choose another"),
+        (["index", "docs", "docs"], "docs is not empty; choose another folder"),
         (["prune", "my.idx", "docpruner:k=-1"], "index the documents again to keep more"),
         (["prune", "my.idx", "docprune"], "docprune"),
     ],

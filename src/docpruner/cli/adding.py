@@ -11,9 +11,10 @@ from docpruner.cli.output import console, counted, print_json_line, shown_bytes,
 from docpruner.errors import PageError
 
 if TYPE_CHECKING:
-    from docpruner.pipeline.add_report import AddReport
+    from docpruner.pipeline.add_report import AddReport, DocumentStatus
 
 STEPS = 10_000  # of the bar, whose length is the bytes of all files
+STATUSES: tuple[DocumentStatus, ...] = ("added", "replaced", "completed", "moved", "unchanged")
 LISTED = 20  # documents whose files are gone
 
 
@@ -135,7 +136,7 @@ def summary(report: AddReport, location: str, *, ocr: bool) -> list[str]:
 
 
 def _documents(report: AddReport) -> str:
-    counts = [(count, status) for status, count in report.documents.items() if count]
+    counts = [(report.documents[status], status) for status in STATUSES if report.documents[status]]
     if not counts:
         return "no documents"
     (first, status), *others = counts

@@ -95,10 +95,12 @@ def load(name: str) -> Any:
 
 
 def _without_types(parameters: list[Any]) -> list[Any]:
-    """Flags and arguments, without the `<bool>` and `<list[Path]>` that Typer puts beside them."""
+    """Parameters, without the `<bool>` and `<list[Path]>` that Typer puts beside them."""
     for parameter in parameters:
         if parameter.param_type_name == "argument" or getattr(parameter, "is_flag", False):
             parameter.display_type_rich = _no_type
+        elif parameter.metavar is None:
+            parameter.metavar = parameter.name.upper()
     return parameters
 
 

@@ -12,7 +12,10 @@ DocPrunerError
 ├── MetadataError        metadata of documents that can't be stored
 ├── TapError             a model whose attention can't be read
 ├── EncoderError         a model that can't be loaded, or a page it can't encode
-├── IndexStateError      an index that is not there, is of another kind, or has another writer
+├── IndexStateError      an index that is not there, or of another kind
+│   ├── IndexBusyError   somebody else is writing to it
+│   ├── IndexWriteError  its disk is full, or can't be written to
+│   └── IndexClosedError it was closed
 ├── DamagedIndexError    an index whose files are damaged
 ├── DataError            data to measure on that can't be used
 └── MissingExtraError    an optional dependency is not installed
@@ -87,7 +90,28 @@ class EncoderError(DocPrunerError, RuntimeError):
 
 
 class IndexStateError(DocPrunerError, RuntimeError):
-    """An index that is not there, is of another kind, or has another writer."""
+    """An index that is not there, of another kind, or not in a state to do what was asked."""
+
+
+class IndexBusyError(IndexStateError):
+    """An index that somebody else is writing to."""
+
+    def __init__(self, location: str, waited: float) -> None:
+        super().__init__(
+            f"another process is writing to {location} (waited {waited:g} s); let it finish, or "
+            "wait longer"
+        )
+
+
+class IndexWriteError(IndexStateError):
+    """An index whose disk is full or can't be written to."""
+
+
+class IndexClosedError(IndexStateError):
+    """An index that was closed."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(f"{location} is closed; open it again")
 
 
 class DamagedIndexError(DocPrunerError, RuntimeError):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from fpdf import FPDF
 from PIL import Image, ImageDraw, ImageFont
+
+from docpruner.pages.document import open_document
+from docpruner.pages.parsed_page import ParsedPage
 
 LINE = "Quarterly report of the harbour"
 
@@ -51,3 +55,37 @@ def one_page_pdf(page: bytes, *more: bytes, catalog: bytes = b"") -> bytes:
         b"<</Type/Page/Parent 2 0 R%s>>" % page,
         *more,
     )
+
+
+def bomb(path: Path, loops: int = 12) -> Path:
+    """Three pages; the second paints a form that paints a form … ten times each.
+
+    pdfium builds all of them when it loads the page: hundreds of megabytes a second, without end.
+    """
+    forms = [
+        b"<</Type/XObject/Subtype/Form/BBox[0 0 99 99]/Resources<</XObject<</F %d 0 R>>>>"
+        b"/Length 60>>stream\n%s\nendstream" % (number + 1, b"/F Do ".ljust(6) * 10)
+        for number in range(6, 6 + loops)
+    ]
+    last = b"<</Type/XObject/Subtype/Form/BBox[0 0 9 9]/Length 12>>stream\n0 0 9 9 re f\nendstream"
+    content = crafted_pdf(
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R 4 0 R 3 0 R]/Count 3>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 5 0 R"
+        b"/Resources<</XObject<</F 6 0 R>>>>>>",
+        b"<</Length 6>>stream\n/F Do \nendstream",
+        *forms,
+        last,
+    )
+    path.write_bytes(content)
+    return path
+
+
+def parsed_pages(
+    path: Path, *, pixels: int | None = None, ocr: bool = False
+) -> Iterator[ParsedPage]:
+    """What a child reads of a file, read in this process: quicker, and no harm from our files."""
+    with open_document(path) as document:
+        for number in range(1, document.count + 1):
+            yield document.parsed_page(number, pixels=pixels, ocr=ocr)

@@ -12,10 +12,9 @@ from fpdf import FPDF
 from PIL import Image
 
 from docpruner.errors import PageError
-from docpruner.pages.document import draw_page, open_document, page_words, pages_of
+from docpruner.pages.document import open_document
 from docpruner.pages.ocr import recognised_words
-from docpruner.pages.parsed_page import DEFAULT_PIXELS
-from pages.made import LINE, crafted_pdf, one_page_pdf, write_pdf
+from pages.made import LINE, crafted_pdf, one_page_pdf, parsed_pages, write_pdf
 
 
 def written(path: Path, content: bytes) -> Path:
@@ -25,51 +24,32 @@ def written(path: Path, content: bytes) -> Path:
 
 def reason(path: Path) -> str:
     with pytest.raises(PageError, match=path.name) as caught:
-        list(pages_of(path))
+        list(parsed_pages(path))
     return caught.value.reason
 
 
 def test_a_page_says_what_it_is(report):
-    first, second = pages_of(report)
-    assert (first.name, first.number, first.size) == ("report.pdf#1", 1, (400, 200))
+    first, second = parsed_pages(report)
+    assert (first.number, first.size) == (1, (400, 200))
     assert [word.text for word in first.words] == LINE.split()
-    assert (second.name, second.number, second.words) == ("report.pdf#2", 2, ())
+    assert (second.number, second.words) == (2, ())
     assert (first.words_from, second.words_from) == ("text layer", "nowhere")
-
-
-def test_words_can_be_had_alone(report):
-    (first, _) = pages_of(report)
-    assert page_words(report, 1) == first.words
-
-
-def test_a_page_is_drawn_after_its_file_was_closed(report):
-    first, _ = list(pages_of(report))
-    width, height = first.render().size
-    assert width == 2 * height
-    assert width * height == pytest.approx(DEFAULT_PIXELS, rel=0.01)
-
-
-def test_a_page_with_pixels_needs_its_file_no_more(report):
-    first, _ = list(pages_of(report, pixels=20_000))
-    report.unlink()
-    assert first.render().size == (200, 100)
-    assert first.render().mode == "RGB"
 
 
 def test_a_turned_page_is_as_it_is_shown(tmp_path):
     page = b"/MediaBox[0 0 100 200]/Rotate 90"
-    (page,) = pages_of(written(tmp_path / "a.pdf", one_page_pdf(page)), pixels=20_000)
-    assert page.size == page.render().size == (200, 100)
+    (page,) = parsed_pages(written(tmp_path / "a.pdf", one_page_pdf(page)), pixels=20_000)
+    assert page.size == page.picture.image().size == (200, 100)
 
 
 def test_content_is_that_of_words_and_picture(report, tmp_path):
     words, drawn, larger = (
-        next(pages_of(report, pixels=pixels)).content_hash for pixels in (None, 10_000, 20_000)
+        next(parsed_pages(report, pixels=pixels)).content_hash for pixels in (None, 10_000, 20_000)
     )
     assert len(words) == 16
     assert len({words, drawn, larger}) == 3
     copy = written(tmp_path / "copy.pdf", report.read_bytes())
-    assert next(pages_of(copy, pixels=10_000)).content_hash == drawn
+    assert next(parsed_pages(copy, pixels=10_000)).content_hash == drawn
 
 
 def test_what_was_filled_into_a_form_is_drawn(tmp_path):
@@ -81,12 +61,12 @@ def test_what_was_filled_into_a_form_is_drawn(tmp_path):
         % (len(red), red),
         catalog=b"/AcroForm<</Fields[4 0 R]>>",
     )
-    image = draw_page(written(tmp_path / "form.pdf", content), 1, 20_000)
-    assert image.getpixel((50, 60)) == (255, 0, 0)
+    (page,) = parsed_pages(written(tmp_path / "form.pdf", content), pixels=20_000)
+    assert page.picture.image().getpixel((50, 60)) == (255, 0, 0)
 
 
 def test_scans_are_recognised_on_request(report):
-    _, second = pages_of(report, ocr=True)
+    _, second = parsed_pages(report, ocr=True)
     assert [word.text for word in second.words] == LINE.split()
     assert second.words_from == "ocr"
     x0, y0, x1, y1 = second.words[0].box
@@ -96,7 +76,7 @@ def test_scans_are_recognised_on_request(report):
 
 def test_a_page_where_nothing_was_recognised_says_that_it_was_tried(tmp_path):
     Image.new("L", (300, 200), 255).save(tmp_path / "blank.png")
-    (page,) = pages_of(tmp_path / "blank.png", ocr=True)
+    (page,) = parsed_pages(tmp_path / "blank.png", ocr=True)
     assert (page.words, page.words_from) == ((), "ocr")
 
 
@@ -110,15 +90,23 @@ def test_without_the_extra_the_error_is_the_command(report, monkeypatch):
     ocr._engine.cache_clear()
     monkeypatch.setitem(sys.modules, "rapidocr", None)
     with pytest.raises(ImportError, match=r'pip install "docpruner\[ocr\]"'):
-        list(pages_of(report, ocr=True))
+        list(parsed_pages(report, ocr=True))
 
 
 def test_a_page_that_is_not_there_is_an_error(report):
     with (
         open_document(report) as document,
-        pytest.raises(PageError, match=r"report\.pdf#3: has only 2 pages; ask for one of them"),
+        pytest.raises(PageError, match=r"report\.pdf#3: has only 2 pages; ask for one from 1 to 2"),
     ):
-        document.page(3, pixels=None)
+        document.parsed_page(3, pixels=None)
+
+
+def test_a_file_of_one_page_has_no_second(tmp_path):
+    with (
+        open_document(write_pdf(tmp_path / "a.pdf", 1)) as document,
+        pytest.raises(PageError, match=r"a\.pdf#0: has only 1 page; ask for page 1"),
+    ):
+        document.parsed_page(0, pixels=None)
 
 
 def test_a_pdf_with_a_password_is_an_error(tmp_path):
@@ -137,7 +125,8 @@ def test_a_pdf_that_only_its_owner_may_change_can_be_read(tmp_path):
     document.text(40, 100, LINE)
     document.set_encryption(owner_password="a")
     document.output(str(tmp_path / "a.pdf"))
-    assert [word.text for word in page_words(tmp_path / "a.pdf", 1)] == LINE.split()
+    (page,) = parsed_pages(tmp_path / "a.pdf")
+    assert [word.text for word in page.words] == LINE.split()
 
 
 def test_an_empty_file_is_an_error(tmp_path):
@@ -148,24 +137,22 @@ def test_an_empty_file_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (b"\n<!DOCTYPE html><html>", "like a web page"),
-        (b"PK\x03\x04 word/document.xml", "like an Office file or a ZIP archive"),
-        (b"\x89PNG\r\n\x1a\n", "like a PNG image"),
-        (b"not a PDF", "with 'not a PDF'"),
-        (bytes(50), r"with '\x00\x00"),
+        (b"\n<!DOCTYPE html><html>", "looks like a web page"),
+        (b"PK\x03\x04 word/document.xml", "looks like an Office file or a ZIP archive"),
+        (b"\x89PNG\r\n\x1a\n", "looks like a PNG image"),
+        (b"not a PDF", "starts with 'not a PDF'"),
+        (bytes(50), r"starts with '\x00\x00"),
     ],
 )
 def test_what_is_not_a_pdf_is_said_to_be_something_else(tmp_path, content, what):
-    assert reason(written(tmp_path / "a.pdf", content)).startswith(
-        f"is not a PDF: it starts {what}"
-    )
+    assert reason(written(tmp_path / "a.pdf", content)).startswith(f"is not a PDF: it {what}")
 
 
 def test_bytes_before_the_pdf_do_not_matter(report, tmp_path):
     file = written(
         tmp_path / "mail.pdf", b"Content-Type: application/pdf\n\n" + report.read_bytes()
     )
-    assert len(list(pages_of(file))) == 2
+    assert len(list(parsed_pages(file))) == 2
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.5])
@@ -178,7 +165,7 @@ def test_a_pdf_cut_off_is_an_error_or_what_is_left_of_it(tmp_path, share):
 def test_a_pdf_that_lost_only_its_table_is_mended(tmp_path):
     whole = write_pdf(tmp_path / "whole.pdf", 3).read_bytes()
     path = written(tmp_path / "a.pdf", whole[: whole.index(b"\nxref")])
-    assert reason(path) == "is damaged or cut off" or len(list(pages_of(path))) == 3
+    assert reason(path) == "is damaged or cut off" or len(list(parsed_pages(path))) == 3
 
 
 def test_a_pdf_without_pages_is_an_error(tmp_path):
@@ -198,10 +185,10 @@ def test_a_page_that_is_missing_costs_only_itself(tmp_path):
         b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 20 10]>>",
     )
     with open_document(written(tmp_path / "a.pdf", content)) as document:
-        assert document.page(1, pixels=None).size == (20, 10)
-        with pytest.raises(PageError, match=r"a\.pdf#2: is damaged; get it again"):
-            document.page(2, pixels=None)
-        assert document.page(3, pixels=None).size == (20, 10)
+        assert document.parsed_page(1, pixels=None).size == (20, 10)
+        with pytest.raises(PageError, match=r"a\.pdf#2: is damaged; get a fresh copy"):
+            document.parsed_page(2, pixels=None)
+        assert document.parsed_page(3, pixels=None).size == (20, 10)
 
 
 @pytest.mark.parametrize(
@@ -209,8 +196,8 @@ def test_a_page_that_is_missing_costs_only_itself(tmp_path):
 )
 def test_a_page_of_any_shape_is_drawn_within_limits(tmp_path, box):
     path = written(tmp_path / "a.pdf", one_page_pdf(b"/MediaBox[%s]" % box.encode()))
-    (page,) = pages_of(path, pixels=100_000)
-    width, height = page.render().size
+    (page,) = parsed_pages(path, pixels=100_000)
+    width, height = page.picture.width, page.picture.height
     assert 1 <= width * height <= 101_000
     assert max(width, height) <= 20_000
 
@@ -231,13 +218,18 @@ def test_a_folder_is_no_file(tmp_path):
 
 
 def test_another_ending_is_an_error(tmp_path):
-    assert reason(written(tmp_path / "a.txt", b"x")) == "is no PDF or image by its ending"
+    assert (
+        reason(written(tmp_path / "a.txt", b"x"))
+        == "doesn't look like a PDF or an image (by its ending)"
+    )
 
 
 def test_a_name_that_is_not_utf8_is_an_error(tmp_path, report):
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.pdf"))
     path.write_bytes(report.read_bytes())
-    with pytest.raises(PageError, match=r"caf\\xe9\.pdf: its name is not valid UTF-8; rename it"):
+    with pytest.raises(
+        PageError, match=r"caf\\xe9\.pdf: has a name that is not valid UTF-8; rename it"
+    ):
         open_document(path)
 
 
@@ -257,7 +249,7 @@ def test_an_unreadable_file_is_an_error(report):
     printed = subprocess.run(
         [sys.executable, "-c", program, str(report)], check=True, capture_output=True, text=True
     ).stdout
-    assert "report.pdf: may not be read; give yourself the permission" in printed
+    assert "report.pdf: can't be read (permission denied); give yourself permission" in printed
 
 
 def test_memory_stays_flat_over_many_pages(tmp_path):
@@ -270,9 +262,9 @@ def test_memory_stays_flat_over_many_pages(tmp_path):
     document.output(str(tmp_path / "long.pdf"))
     program = (
         "import sys; from pathlib import Path\n"
-        "from docpruner.pages.document import pages_of\n"
+        "from pages.made import parsed_pages\n"
         "def pages(): return int(open('/proc/self/statm').read().split()[1])\n"
-        "for page in pages_of(Path(sys.argv[1]), pixels=200_000):\n"
+        "for page in parsed_pages(Path(sys.argv[1]), pixels=200_000):\n"
         "    if page.number == 100: before = pages()\n"
         "print((pages() - before) * 4096)\n"
     )

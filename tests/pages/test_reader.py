@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,27 +16,15 @@ from fpdf import FPDF
 from PIL import Image
 
 from docpruner.errors import PageError
-from docpruner.pages.document import open_document, pages_of
-from docpruner.pages.reader import PATIENCE, PageReader
+from docpruner.pages.parsed_page import DEFAULT_PIXELS
+from docpruner.pages.reader import PATIENCE, PageReader, pages_of
 from docpruner.types import Page
-from pages.made import LINE, crafted_pdf, write_pdf
+from pages.made import LINE, bomb, crafted_pdf, parsed_pages, write_pdf
+from pages.processes import children_of, proc, state_of, tasks_of, waited_for
 
+PLENTY = 64 << 30  # bytes of memory: what is tested is the time
+GIVEN_UP = "wasn't tried because too many pages before it took too much time or memory"
 SAMPLES = Path(__file__).parents[2] / "src" / "docpruner" / "samples"
-proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
-
-
-def everything(page: Page) -> tuple:
-    render = page.render()
-    words = page.words, page.words_from
-    return (
-        page.name,
-        page.number,
-        page.size,
-        words,
-        page.content_hash,
-        render.size,
-        render.tobytes(),
-    )
 
 
 def read(path: Path, **options) -> list[Page | PageError]:
@@ -55,43 +42,56 @@ def reason(path: Path, **options) -> str:
     return caught.value.reason
 
 
-def bomb(path: Path, loops: int) -> Path:
-    """Three pages; drawing the second paints a form that paints a form … ten times each."""
-    forms = [
-        b"<</Type/XObject/Subtype/Form/BBox[0 0 99 99]/Resources<</XObject<</F %d 0 R>>>>"
-        b"/Length 60>>stream\n%s\nendstream" % (number + 1, b"/F Do ".ljust(6) * 10)
-        for number in range(6, 6 + loops)
-    ]
-    last = b"<</Type/XObject/Subtype/Form/BBox[0 0 9 9]/Length 12>>stream\n0 0 9 9 re f\nendstream"
-    content = crafted_pdf(
-        b"<</Type/Catalog/Pages 2 0 R>>",
-        b"<</Type/Pages/Kids[3 0 R 4 0 R 3 0 R]/Count 3>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 5 0 R"
-        b"/Resources<</XObject<</F 6 0 R>>>>>>",
-        b"<</Length 6>>stream\n/F Do \nendstream",
-        *forms,
-        last,
-    )
-    path.write_bytes(content)
-    return path
-
-
 @pytest.mark.parametrize("name", ["annual-report.pdf", "landlord-letter-scan.tiff"])
 @pytest.mark.parametrize("pixels", [None, 30_000])
 def test_pages_are_those_read_without_a_child(name, pixels):
     there = read(SAMPLES / name, pixels=pixels)
-    here = list(pages_of(SAMPLES / name, pixels=pixels))
+    here = list(parsed_pages(SAMPLES / name, pixels=pixels))
     assert len(here) > 1 or name.endswith("tiff")
-    assert [everything(page) for page in there] == [everything(page) for page in here]
+    for page, parsed in zip(there, here, strict=True):
+        assert page.name == f"{name}#{parsed.number}"
+        assert (page.number, page.size) == (parsed.number, parsed.size)
+        assert (page.words, page.words_from) == (parsed.words, parsed.words_from)
+        assert page.content_hash == parsed.content_hash
+        if pixels is not None:
+            assert page.render().tobytes() == parsed.picture.rgb
 
 
 def test_recognised_words_are_those_recognised_without_a_child(report):
-    with open_document(report) as document:
-        here = document.page(2, pixels=None, ocr=True)
+    _, here = parsed_pages(report, ocr=True)
     _, there = read(report, ocr=True)
     assert [word.text for word in there.words] == LINE.split()
     assert (there.words, there.words_from) == (here.words, "ocr")
+
+
+def test_the_pages_of_a_file_can_be_had_in_one_call(report):
+    first, second = pages_of(report, pixels=20_000)
+    assert (first.name, second.name) == ("report.pdf#1", "report.pdf#2")
+    assert [word.text for word in first.words] == LINE.split()
+    report.unlink()  # what was drawn needs no file
+    assert first.render().size == (200, 100)
+    assert first.render().mode == "RGB"
+
+
+def test_the_first_page_that_cannot_be_read_is_raised(tmp_path):
+    content = crafted_pdf(
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R 9 0 R 3 0 R]/Count 3>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 20 10]>>",
+    )
+    (tmp_path / "a.pdf").write_bytes(content)
+    pages = pages_of(tmp_path / "a.pdf")
+    assert next(pages).number == 1
+    with pytest.raises(PageError, match=r"a\.pdf#2: is damaged"):
+        next(pages)
+    with pytest.raises(PageError, match=r"b\.pdf: does not exist"):
+        next(pages_of(tmp_path / "b.pdf"))
+
+
+def test_without_the_extra_the_error_is_the_command(report, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rapidocr", None)
+    with pytest.raises(ImportError, match=r'pip install "docpruner\[ocr\]"'):
+        next(pages_of(report, ocr=True))
 
 
 def test_pages_come_in_the_order_they_are_asked_for(tmp_path):
@@ -108,7 +108,7 @@ def test_a_number_beyond_the_last_is_an_entry(tmp_path):
         reader.open(write_pdf(tmp_path / "a.pdf", 2))
         pages = list(reader.pages([1, 3, 2]))
     assert numbers(pages) == [1, None, 2]
-    assert str(pages[1]) == f"{tmp_path}/a.pdf#3: has only 2 pages; ask for one of them"
+    assert str(pages[1]) == f"{tmp_path}/a.pdf#3: has only 2 pages; ask for one from 1 to 2"
 
 
 def test_a_reader_of_words_draws_on_request_in_the_same_child(tmp_path):
@@ -150,7 +150,7 @@ def test_a_file_may_be_left_midway(tmp_path):
         assert next(left).name == "a.pdf#1"
         reader.open(second)
         assert [page.name for page in reader.pages([1, 2])] == ["b.pdf#1", "b.pdf#2"]
-        with pytest.raises(ValueError, match=r"a\.pdf: its reader has turned to something else"):
+        with pytest.raises(ValueError, match=r"a\.pdf: its reader has moved on to something else"):
             next(left)
 
 
@@ -196,32 +196,74 @@ def test_a_child_that_dies_between_files_costs_nothing(tmp_path):
 
 def test_a_page_that_takes_too_long_costs_one_page(tmp_path):
     began = time.monotonic()
-    first, slow, third = read(bomb(tmp_path / "a.pdf", 12), pixels=10_000, seconds=3)
+    first, slow, third = read(bomb(tmp_path / "a.pdf"), pixels=10_000, seconds=2, memory=PLENTY)
     assert (first.number, third.number) == (1, 3)
     assert str(slow) == (
-        f"{tmp_path}/a.pdf#2: took longer than 3 s to read; make it simpler, or allow more time"
+        f"{tmp_path}/a.pdf#2: took longer than 2 s to read; simplify it, or allow more time"
     )
     assert time.monotonic() - began < 60
 
 
 def test_a_file_of_slow_pages_is_given_up(tmp_path):
-    with PageReader(pixels=10_000, seconds=1) as reader:
-        reader.open(bomb(tmp_path / "a.pdf", 12))
+    with PageReader(pixels=10_000, seconds=2, memory=PLENTY) as reader:
+        reader.open(bomb(tmp_path / "a.pdf"))
         results = list(reader.pages([2] * (PATIENCE + 3)))
+    assert [page.reason for page in results] == [
+        *["took longer than 2 s to read"] * PATIENCE,
+        *[GIVEN_UP] * 3,
+    ]
+
+
+@proc
+@pytest.mark.parametrize("ocr", [False, True])
+def test_a_page_that_needs_too_much_memory_costs_one_page(tmp_path, ocr):
+    """With OCR, which takes nearly a gigabyte by itself, memory is limited too."""
+    limit = (1536 if ocr else 256) << 20
+    first, full, third = read(bomb(tmp_path / "a.pdf"), pixels=10_000, memory=limit, ocr=ocr)
+    assert (first.number, third.number) == (1, 3)
+    assert str(full) == (
+        f"{tmp_path}/a.pdf#2: needs more than {'1.5 GB' if ocr else '256 MB'} of memory; "
+        "make it smaller or simpler"
+    )
+
+
+@proc
+def test_a_file_of_pages_that_need_too_much_memory_is_given_up(tmp_path):
+    with PageReader(pixels=None, memory=128 << 20) as reader:
+        reader.open(bomb(tmp_path / "a.pdf"))
+        results = list(reader.pages([2] * (PATIENCE + 2)))
+        again = list(reader.pages([1]))
+        reader.open(tmp_path / "a.pdf")
+        anew = list(reader.pages([1]))
+    assert [page.reason for page in results] == [
+        *["needs more than 128 MB of memory"] * PATIENCE,
+        *[GIVEN_UP] * 2,
+    ]
+    assert numbers(again) == [None]
+    assert numbers(anew) == [1]
+
+
+@proc
+def test_good_pages_between_bad_ones_only_put_off_the_end(tmp_path):
+    """A bad page counts ten, a good one makes up for one: 10 9 19 18 28 27 37, and 30 is enough."""
+    with PageReader(pixels=None, memory=128 << 20) as reader:
+        reader.open(bomb(tmp_path / "a.pdf"))
+        results = list(reader.pages([2, 1] * 6))
     reasons = [page.reason for page in results if isinstance(page, PageError)]
-    assert reasons[:PATIENCE] == ["took longer than 1 s to read"] * PATIENCE
-    assert reasons[PATIENCE:] == ["was not tried, as the 5 pages before it took too long"] * 3
+    assert numbers(results) == [None, 1, None, 1, None, 1, None, *[None] * 5]
+    assert reasons == ["needs more than 128 MB of memory"] * 4 + [GIVEN_UP] * 5
 
 
-def test_a_file_that_needs_too_much_memory_costs_one_page(tmp_path):
-    """14,000 × 14,000 pixels in RGB are 588 MB; the child has 400 MB in all."""
+@proc
+def test_an_image_that_needs_too_much_memory_costs_one_page(tmp_path):
+    """14,000 × 14,000 pixels in RGB are 784 MB; the child has 400 MB in all."""
     large = tmp_path / "large.png"
     Image.new("RGB", (14_000, 14_000)).save(large, compress_level=1)
     small = write_pdf(tmp_path / "small.pdf", 1)
     with PageReader(pixels=10_000, memory=400 << 20) as reader:
         assert reader.open(large) == 1
         (problem,) = reader.pages([1])
-        assert str(problem) == f"{large}#1: needs more memory than it may take; scale it down"
+        assert problem.reason == "needs more than 400 MB of memory"
         assert reader.open(small) == 1
         assert numbers(list(reader.pages([1]))) == [1]
 
@@ -230,6 +272,7 @@ def test_a_page_of_words_is_drawn_when_it_is_asked_to(report):
     first, _ = read(report)
     width, height = first.render().size
     assert width == 2 * height
+    assert width * height == pytest.approx(DEFAULT_PIXELS, rel=0.01)
 
 
 def test_drawing_a_page_whose_file_is_gone_is_an_error(report):
@@ -279,7 +322,7 @@ def test_what_is_no_file_is_an_error(tmp_path):
     (tmp_path / "link.pdf").symlink_to("nowhere.pdf")
     assert reason(tmp_path / "folder.pdf") == "is a folder"
     assert reason(tmp_path / "pipe.pdf") == "is a named pipe"
-    assert reason(tmp_path / "link.pdf") == "is a link to nothing"
+    assert reason(tmp_path / "link.pdf") == "is a broken link"
     assert reason(tmp_path / "gone.pdf") == "does not exist"
 
 
@@ -300,7 +343,7 @@ def test_a_file_that_may_not_be_read_is_an_error(report):
     printed = subprocess.run(
         [sys.executable, "-c", program, str(report)], check=True, capture_output=True, text=True
     ).stdout
-    assert "report.pdf: may not be read; give yourself the permission" in printed
+    assert "report.pdf: can't be read (permission denied); give yourself permission" in printed
 
 
 @pytest.mark.parametrize(
@@ -325,7 +368,9 @@ def test_a_file_of_any_name_is_read(tmp_path, name):
 def test_a_name_that_is_not_utf8_is_an_error(tmp_path, report):
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.pdf"))
     path.write_bytes(report.read_bytes())
-    with pytest.raises(PageError, match=r"caf\\xe9\.pdf: its name is not valid UTF-8; rename it"):
+    with pytest.raises(
+        PageError, match=r"caf\\xe9\.pdf: has a name that is not valid UTF-8; rename it"
+    ):
         read(path)
 
 
@@ -361,7 +406,7 @@ def test_nothing_is_left_after_close(report):
 
 def test_closing_ends_the_wait_of_another_thread_for_a_page(tmp_path):
     reader = PageReader(pixels=10_000, seconds=600)
-    pages = reader.pages(range(1, reader.open(bomb(tmp_path / "a.pdf", 12)) + 1))
+    pages = reader.pages(range(1, reader.open(bomb(tmp_path / "a.pdf")) + 1))
     next(pages)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(list, pages)
@@ -372,7 +417,7 @@ def test_closing_ends_the_wait_of_another_thread_for_a_page(tmp_path):
         problems = waiting.result(timeout=10)
     assert time.monotonic() - began < 5
     assert [str(problem) for problem in problems] == [
-        f"{tmp_path}/a.pdf#{number}: wasn't read, as reading was stopped; read it again"
+        f"{tmp_path}/a.pdf#{number}: wasn't read because reading was stopped; read it again"
         for number in (2, 3)
     ]
 
@@ -388,7 +433,9 @@ def test_closing_ends_the_wait_of_another_thread_for_a_file(report):
         time.sleep(0.5)
         assert waiting.running()
         reader.close()
-        with pytest.raises(PageError, match=r"report\.pdf: wasn't read, as reading was stopped"):
+        with pytest.raises(
+            PageError, match=r"report\.pdf: wasn't read because reading was stopped"
+        ):
             waiting.result(timeout=10)
     assert state_of(child) == ""
 
@@ -435,7 +482,7 @@ time.sleep(60)
 @proc
 @pytest.mark.parametrize("what", ["idle", "busy"])
 def test_no_child_outlives_a_parent_that_was_killed(tmp_path, what):
-    path = bomb(tmp_path / "a.pdf", 12)  # busy for much longer than the test
+    path = bomb(tmp_path / "a.pdf")  # busy for much longer than the test
     program = [sys.executable, "-c", PARENT, str(path), what]
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout.readline() == ("reading\n" if what == "busy" else "idle\n")
@@ -444,32 +491,3 @@ def test_no_child_outlives_a_parent_that_was_killed(tmp_path, what):
         assert state_of(child) in ("R", "S")
         parent.kill()
     assert waited_for(lambda: state_of(child) in ("", "Z"))
-
-
-def children_of(pid: int) -> set[int]:
-    children: set[int] = set()
-    for task in tasks_of(pid):
-        with suppress(OSError):  # a thread that has ended just now
-            children.update(map(int, (task / "children").read_text().split()))
-    return children
-
-
-def tasks_of(pid: int) -> list[Path]:
-    return list(Path(f"/proc/{pid}/task").iterdir())
-
-
-def state_of(pid: int) -> str:
-    """R for running, S for sleeping, Z for a zombie, nothing when it is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""
-
-
-def waited_for(fact, seconds: float = 10.0) -> bool:
-    end = time.monotonic() + seconds
-    while not fact():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True

@@ -31,7 +31,7 @@ class WordEncoder:
     Refuses pages with the word `unreadable`, and all others with them.
     """
 
-    name, dim, prompt, pixels = "words", 16, "default", None
+    name, dim, prompt, pixels, reads = "words", 16, "default", None, "words"
 
     def __init__(self) -> None:
         self.encoded: list[str] = []  # names of pages, in their order

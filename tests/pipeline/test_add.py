@@ -11,14 +11,17 @@ from fpdf import FPDF
 from PIL import Image
 
 from docpruner.errors import IndexStateError
-from docpruner.index.settings import Settings
-from docpruner.index.snapshot import Filter
-from docpruner.index.store import PageStore
+from docpruner.pages.file_source import FileSource
 from docpruner.pipeline import add
-from docpruner.pipeline.add import add_files
-from docpruner.pipeline.report import AddReport
-from docpruner.search.hits import search_many
+from docpruner.pipeline.add import add_documents
+from docpruner.pipeline.add_report import AddReport
+from docpruner.pipeline.metadata import metadata_of
+from docpruner.search.searcher import find, questions
+from docpruner.stores.folder.store import FolderStore
+from docpruner.stores.settings import Settings
+from docpruner.types import Filter
 from pipeline.made import UNREADABLE, WordEncoder, text_pdf
+from stores.made import documents_of
 
 
 class Desk:
@@ -26,7 +29,7 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         settings = Settings.new("words", 16, "none", "float32")
-        self.store = PageStore.create(folder / "index", settings)
+        self.store = FolderStore.create(str(folder / "index"), settings)
         self.encoder = WordEncoder()
         self.docs = folder / "docs"
         self.docs.mkdir()
@@ -34,16 +37,23 @@ class Desk:
     def write(self, name: str, *pages: str) -> Path:
         return text_pdf(self.docs / name, *pages)
 
-    def add(self, *paths: Path, **options) -> AddReport:
+    def add(self, *paths: Path, metadata=None, **options) -> AddReport:
         self.encoder.encoded.clear()
-        return add_files(self.store, self.encoder, paths or [self.docs], **options)
+        source = FileSource(paths or [self.docs], pixels=self.encoder.pixels)
+        given = metadata_of(metadata)
+        return add_documents(self.store, source, self.encoder, metadata=given, **options)
 
     def best(self, query: str, **which) -> list[str]:
-        (hits,) = search_many(self.store, self.encoder, [query], 5, Filter(**which))
+        (hits,) = find(self.store, questions(self.encoder, [query]), 5, Filter(**which))
         return [hit.name for hit in hits if hit.score > 0.99 * len(query.split())]
 
     def pages(self) -> int:
-        return len(self.store.snapshot())
+        with self.store.reader() as reader:
+            return len(reader.pages())
+
+    def known(self, path: Path, sha256: bytes):
+        with self.store.reader() as reader:
+            return reader.known(str(path), sha256)
 
 
 @pytest.fixture
@@ -104,14 +114,101 @@ def test_a_changed_document_is_replaced(desk):
     assert desk.pages() == 2
 
 
-def test_a_moved_document_is_added_without_being_encoded_again(desk):
+def test_a_copied_document_is_added_without_being_encoded_again(desk):
     path = desk.write("a.pdf", "apples", "plums")
     desk.add()
-    path.rename(desk.docs / "b.pdf")
+    (desk.docs / "b.pdf").write_bytes(path.read_bytes())
     report = desk.add()
-    assert (report.documents, report.pages, report.copied) == ({"added": 1}, 2, 2)
+    assert report.documents == {"added": 1, "unchanged": 1}
+    assert (report.pages, report.copied) == (2, 2)
     assert desk.encoder.encoded == []
     assert desk.best("plums") == ["a.pdf#2", "b.pdf#2"]
+
+
+def test_a_moved_document_keeps_its_vectors_and_metadata_under_the_new_path(desk):
+    path = desk.write("a.pdf", "apples", "plums")
+    desk.add(metadata={"year": 2024})
+    path.rename(desk.docs / "b.pdf")
+    report = desk.add()
+    assert (report.documents, report.pages, report.missing) == ({"moved": 1}, 0, [])
+    assert desk.encoder.encoded == []
+    assert desk.best("plums") == ["b.pdf#2"]
+    assert [(e.name, e.metadata) for e in documents_of(desk.store)] == [
+        (str(desk.docs / "b.pdf"), {"year": 2024})
+    ]
+    assert desk.store.verify() == []
+
+
+def test_a_moved_folder_is_followed_although_only_the_new_one_is_given(desk):
+    desk.write("old/a.pdf", "apples")
+    desk.write("old/b.pdf", "plums")
+    desk.add()
+    (desk.docs / "old").rename(desk.docs / "new")
+    report = desk.add(desk.docs / "new")
+    assert report.documents == {"moved": 2}
+    assert desk.pages() == 2
+
+
+def test_of_two_equal_files_that_moved_each_is_followed_once(desk):
+    first = desk.write("a.pdf", "apples")
+    (desk.docs / "b.pdf").write_bytes(first.read_bytes())
+    desk.add()
+    first.rename(desk.docs / "c.pdf")
+    (desk.docs / "b.pdf").rename(desk.docs / "d.pdf")
+    (desk.docs / "e.pdf").write_bytes((desk.docs / "c.pdf").read_bytes())
+    report = desk.add()
+    assert report.documents == {"moved": 2, "added": 1}
+    assert desk.pages() == 3
+
+
+def test_a_moved_document_that_lacks_pages_is_completed(desk, monkeypatch):
+    path = desk.write("a.pdf", "apples", UNREADABLE)
+    desk.add()
+    path.rename(desk.docs / "b.pdf")
+    monkeypatch.setattr("pipeline.made.UNREADABLE", "another")
+    report = desk.add()
+    assert (report.documents, report.pages) == ({"moved": 1}, 1)
+    assert desk.best(UNREADABLE) == ["b.pdf#2"]
+
+
+# ---------------------------------------------------------------------- what is gone
+
+
+def test_documents_whose_files_are_gone_are_told_and_stay(desk):
+    gone = desk.write("old/a.pdf", "apples")
+    desk.write("old/b.pdf", "plums")
+    desk.write("c.pdf", "apples")
+    desk.add()
+    gone.unlink()
+    assert desk.add(desk.docs / "c.pdf").missing == []  # nobody asked about the folder
+    report = desk.add()
+    assert (report.missing, report.deleted) == ([str(gone)], [])
+    assert sorted(desk.best("apples")) == ["a.pdf#1", "c.pdf#1"]
+
+
+def test_documents_whose_files_are_gone_are_deleted_when_asked_for(desk):
+    gone = desk.write("old/a.pdf", "apples")
+    other = desk.write("c.pdf", "apples")
+    desk.add()
+    gone.unlink()
+    other.unlink()
+    desk.write("old/b.pdf", "plums")
+    report = desk.add(desk.docs / "old", delete_missing=True)
+    assert report.deleted == report.missing == [str(gone)]
+    assert desk.best("apples") == ["c.pdf#1"]
+    report = desk.add(other, delete_missing=True)
+    assert report.deleted == [str(other)]
+    assert desk.pages() == 1
+
+
+def test_of_a_folder_that_is_gone_itself_nothing_is_deleted(desk):
+    """Its disk may just not be there."""
+    desk.write("disk/a.pdf", "apples")
+    desk.add()
+    (desk.docs / "disk").rename(desk.docs.parent / "elsewhere")
+    report = desk.add(desk.docs / "disk", delete_missing=True)
+    assert (report.missing, report.outcome) == ([], "none")
+    assert desk.pages() == 1
 
 
 def test_pages_that_look_alike_are_encoded_once(desk):
@@ -128,7 +225,7 @@ def test_pages_that_were_taken_out_are_encoded_again(desk):
     desk.write("a.pdf", "apples", "plums", "cherries")
     desk.add()
     with desk.store.writer() as writer:
-        writer.delete_pages(desk.store.snapshot().ids[1:2].tolist())
+        writer.delete_pages([writer._run("SELECT id FROM pages WHERE number = 2").fetchone()[0]])
     assert desk.best("plums") == []
     report = desk.add()
     assert (report.documents, report.pages) == ({"completed": 1}, 1)
@@ -144,11 +241,12 @@ def test_a_file_named_twice_is_added_once(desk):
 def test_metadata_is_kept_changed_on_unchanged_documents_and_filtered_by(desk):
     a, b = desk.write("a.pdf", "apples"), desk.write("b.pdf", "apples")
     desk.add(a, metadata={"year": "2023"})
-    desk.add(b, metadata={"year": "2024"})
+    assert desk.add(b, metadata={"year": "2024"}).metadata_changed == 0
     assert desk.best("apples", metadata={"year": "2023"}) == ["a.pdf#1"]
     report = desk.add(a, metadata={"year": "2024"})
-    assert report.documents == {"unchanged": 1}
+    assert (report.documents, report.metadata_changed) == ({"unchanged": 1}, 1)
     assert desk.encoder.encoded == []
+    assert desk.add(a, metadata={"year": "2024"}).metadata_changed == 0
     assert desk.best("apples", metadata={"year": "2024"}) == ["a.pdf#1", "b.pdf#1"]
     desk.add()
     assert desk.best("apples", metadata={"year": "2024"}) == ["a.pdf#1", "b.pdf#1"]
@@ -163,7 +261,7 @@ def test_pages_without_words_are_counted_for_an_encoder_of_words(desk):
 
 def test_pages_are_drawn_for_an_encoder_of_pictures(desk):
     class Sizes(WordEncoder):
-        pixels = 20_000
+        pixels, reads = 20_000, "pixels"
 
         def encode_pages(self, pages):
             self.sizes = [page.render().size for page in pages]
@@ -180,8 +278,9 @@ def test_pages_are_drawn_for_an_encoder_of_pictures(desk):
 def test_thresholds_that_separate_nothing_are_counted(tmp_path):
     settings = Settings.new("words", 16, "docpruner:k=0")
     text_pdf(tmp_path / "a.pdf", "same size word", "four four four", "lone")
-    with PageStore.create(tmp_path / "index", settings) as store:
-        report = add_files(store, WordEncoder(), [tmp_path / "a.pdf"])
+    with FolderStore.create(str(tmp_path / "index"), settings) as store:
+        source = FileSource([tmp_path / "a.pdf"], pixels=None)
+        report = add_documents(store, source, WordEncoder())
     assert report.odd_thresholds == 2  # a page of one word has nothing to separate
     assert report.vectors == 3
 
@@ -201,8 +300,8 @@ def test_files_that_cannot_be_read_are_listed_and_the_others_added(desk):
     report = desk.add(desk.docs, desk.docs / "missing.pdf")
     assert report.documents == {"added": 1}
     assert (report.outcome, report.share) == ("some", 1.0)
-    told = {Path(problem.path).name: problem.reason for problem in report.problems}
-    assert told == {
+    reasons = {Path(problem.path).name: problem.reason for problem in report.problems}
+    assert reasons == {
         "cut.pdf": "is damaged or cut off",
         "empty.pdf": "is empty",
         "locked.pdf": "needs a password",
@@ -221,7 +320,7 @@ def test_no_documents_at_all_is_a_problem(desk, paths):
 def test_nothing_that_can_be_read_is_the_outcome_none(desk):
     report = desk.add(desk.docs / "missing.pdf")
     assert (report.outcome, report.pages) == ("none", 0)
-    assert desk.store.documents() == []
+    assert documents_of(desk.store) == []
 
 
 def test_a_problem_beside_unchanged_documents_is_the_outcome_some(desk):
@@ -244,7 +343,8 @@ def test_a_page_that_fails_to_encode_fails_alone(desk):
 def test_a_page_that_failed_is_tried_again(desk, monkeypatch):
     desk.write("a.pdf", "apples", UNREADABLE)
     desk.add()
-    assert len(desk.add().problems) == 1
+    again = desk.add()
+    assert (len(again.problems), again.documents) == (1, {"unchanged": 1})
     monkeypatch.setattr("pipeline.made.UNREADABLE", "another")
     report = desk.add()
     assert (report.documents, report.pages, report.problems) == ({"completed": 1}, 1, [])
@@ -256,7 +356,7 @@ def test_a_document_of_which_no_page_can_be_encoded_is_not_added(desk):
     report = desk.add()
     assert (report.documents, report.pages, report.outcome) == ({}, 0, "none")
     assert len(report.problems) == 2
-    assert desk.store.documents() == []
+    assert documents_of(desk.store) == []
 
 
 def test_a_new_version_of_which_no_page_can_be_encoded_replaces_nothing(desk):
@@ -316,17 +416,17 @@ def test_a_file_that_is_as_before_again_drops_the_version_that_was_on_its_way_in
     with pytest.raises(ZeroDivisionError, match="a bug"):
         desk.add()
     sha256 = hashlib.sha256(new).digest()
-    assert desk.store.known(str(path), sha256).there == {1, 2}
+    assert desk.known(path, sha256).there == {1, 2}
     path.write_bytes(before)
     assert desk.add().documents == {"unchanged": 1}
-    assert desk.store.known(str(path), sha256) is None
+    assert not desk.known(path, sha256).same
     assert desk.best("apples") == ["a.pdf#1"]
 
 
 # ---------------------------------------------------------------------- while it runs
 
 
-def test_watch_hears_of_pages_when_they_are_committed(desk, monkeypatch):
+def test_progress_hears_of_pages_when_they_are_committed(desk, monkeypatch):
     monkeypatch.setattr(add, "FIRST_BATCH", 1)
     monkeypatch.setattr(add, "MOST_PAGES", 1)
     desk.write("a.pdf", "apples", "plums")
@@ -334,33 +434,32 @@ def test_watch_hears_of_pages_when_they_are_committed(desk, monkeypatch):
     heard: list[AddReport] = []
     there: list[int] = []
 
-    def watch(report: AddReport) -> None:
+    def progress(report: AddReport) -> None:
         heard.append(replace(report, problems=list(report.problems)))
-        with PageStore(desk.store.folder) as other:
-            there.append(len(other.snapshot()))
+        there.append(desk.pages())
 
-    desk.add(desk.docs, desk.docs / "missing.pdf", watch=watch)
+    desk.add(desk.docs, desk.docs / "missing.pdf", progress=progress)
     committed = [report.pages for report in heard]
     assert committed == sorted(committed)
     assert {1, 2, 3} <= set(committed)
-    assert all(pages <= found for pages, found in zip(committed, there, strict=True))
+    assert all(pages <= stored for pages, stored in zip(committed, there, strict=True))
     shares = [report.share for report in heard]
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
     assert len(heard[-1].problems) == 1
 
 
-def test_an_error_in_watch_stops_the_run_and_keeps_what_was_committed(desk, monkeypatch):
+def test_an_error_in_progress_stops_the_run_and_keeps_what_was_committed(desk, monkeypatch):
     monkeypatch.setattr(add, "FIRST_BATCH", 1)
     monkeypatch.setattr(add, "MOST_PAGES", 1)
     desk.write("a.pdf", *[f"page{number}" for number in range(9)])
 
-    def watch(report: AddReport) -> None:
+    def progress(report: AddReport) -> None:
         if report.pages:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        desk.add(watch=watch)
+        desk.add(progress=progress)
     stopped = desk.pages()
     assert 1 <= stopped < 9
     assert desk.add().pages == 9 - stopped

@@ -10,15 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from docpruner.codecs import Encoded, encode
+from docpruner.codecs import encode
 from docpruner.errors import SpecError
-from docpruner.index.health import measure
-from docpruner.index.page_map import unpack
-from docpruner.index.settings import Settings
-from docpruner.index.store import PageStore
-from docpruner.pipeline.add import add_files
+from docpruner.pages.file_source import FileSource
+from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.prune import Pruned, prune
+from docpruner.stores.folder.store import FolderStore
+from docpruner.stores.page_map import pack
+from docpruner.stores.records import StoredPage
+from docpruner.stores.settings import Settings
 from pipeline.made import SAMPLE_PDFS, WordEncoder, builtin, text_pdf
+from stores.made import stats_of
 
 SHIPPED = "docpruner:k=-0.25"
 MERGED = "docpruner:k=-0.25+sem-cluster:factor=2"
@@ -29,10 +31,14 @@ def indexed(folder: Path, spec: str, codec: str = "int8", files=SAMPLE_PDFS) -> 
     """The sample PDFs, indexed by the built-in encoder."""
     encoder = builtin()
     settings = Settings.new(encoder.name, encoder.dim, spec, codec)
-    with PageStore.create(folder, settings) as store:
-        report = add_files(store, encoder, files)
+    with FolderStore.create(str(folder), settings) as store:
+        report = add(store, encoder, files)
     assert report.documents["added"] == len(files)
     return folder
+
+
+def add(store: FolderStore, encoder, files):
+    return add_documents(store, FileSource(files, pixels=None), encoder)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +49,7 @@ def shipped(tmp_path_factory) -> Path:
 @pytest.fixture
 def store(shipped, tmp_path):
     shutil.copytree(shipped, tmp_path / "copy")
-    with PageStore(tmp_path / "copy") as opened:
+    with FolderStore(tmp_path / "copy") as opened:
         yield opened
 
 
@@ -52,19 +58,32 @@ def small(tmp_path):
     """One page of five words, all stored."""
     path = text_pdf(tmp_path / "a.pdf", "a bb ccc dddd eeeee")
     settings = Settings.new("words", 16, "none", "float32")
-    with PageStore.create(tmp_path / "small", settings) as made:
-        add_files(made, WordEncoder(), [path])
+    with FolderStore.create(str(tmp_path / "small"), settings) as made:
+        add(made, WordEncoder(), [path])
         yield made
 
 
-def contents(store: PageStore) -> Contents:
+def contents(store: FolderStore) -> Contents:
     """Of every page its rows and its map, to the byte."""
-    return {(row.path, row.number): (rows.tobytes(), row.map) for row, rows in store.rows()}
+    return {
+        (page.document, page.number): (page.vectors.rows.tobytes(), pack(page.provenance))
+        for page in stored(store)
+    }
 
 
-def kept(store: PageStore) -> list[list[int]]:
+def stored(store: FolderStore) -> list[StoredPage]:
+    with store.reader() as reader:
+        return [reader.page(*name) for name in reader.pages()]
+
+
+def spec_of(store: FolderStore) -> str:
+    with store.reader() as reader:
+        return reader.settings.spec
+
+
+def kept(store: FolderStore) -> list[list[int]]:
     """Of every page the patches that are left."""
-    return [unpack(row.map).sources.tolist() for row, _ in store.rows()]
+    return [page.provenance.sources.tolist() for page in stored(store)]
 
 
 # ---------------------------------------------------------------------- as if indexed with it
@@ -72,12 +91,12 @@ def kept(store: PageStore) -> list[list[int]]:
 
 @pytest.mark.parametrize("spec", ["docpruner:k=0.5", f"{SHIPPED}+attention-ratio:ratio=0.5"])
 def test_a_stricter_spec_gives_the_bytes_that_indexing_with_it_gives(store, tmp_path, spec):
-    before = measure(store.folder)
+    before = stats_of(store)
     done = prune(store, spec)
-    with PageStore(indexed(tmp_path / "afresh", spec)) as afresh:
+    with FolderStore(indexed(tmp_path / "afresh", spec)) as afresh:
         assert contents(store) == contents(afresh)
-        assert store.settings == afresh.settings
-        wanted, got = measure(afresh.folder), measure(store.folder)
+        assert stats_of(store).settings == stats_of(afresh).settings
+        wanted, got = stats_of(afresh), stats_of(store)
     assert done == Pruned(before.vectors, got.vectors)
     assert got.vectors == wanted.vectors < before.vectors
     assert got.pruned_by_page == wanted.pruned_by_page
@@ -87,9 +106,9 @@ def test_a_stricter_spec_gives_the_bytes_that_indexing_with_it_gives(store, tmp_
 def test_the_global_vector_is_there_for_a_strategy_that_looks_at_it(tmp_path):
     spec = "attention-similarity:k=0,alpha=0.5"
     files = SAMPLE_PDFS[:1]
-    with PageStore(indexed(tmp_path / "whole", "none", "float32", files)) as whole:
+    with FolderStore(indexed(tmp_path / "whole", "none", "float32", files)) as whole:
         prune(whole, spec)
-        with PageStore(indexed(tmp_path / "afresh", spec, "float32", files)) as afresh:
+        with FolderStore(indexed(tmp_path / "afresh", spec, "float32", files)) as afresh:
             assert contents(whole) == contents(afresh)
 
 
@@ -97,25 +116,25 @@ def test_merging_unrounded_vectors_gives_the_bytes_that_indexing_with_it_gives(t
     article = [path for path in SAMPLE_PDFS if "article" in path.name]
     indexed(tmp_path / "pruned", SHIPPED, "float32", article)
     indexed(tmp_path / "afresh", MERGED, "float32", article)
-    with PageStore(tmp_path / "pruned") as store, PageStore(tmp_path / "afresh") as afresh:
+    with FolderStore(tmp_path / "pruned") as store, FolderStore(tmp_path / "afresh") as afresh:
         prune(store, MERGED)
         assert contents(store) == contents(afresh)
 
 
 def test_merging_takes_the_means_of_what_was_stored(store):
-    before = {row.id: (row, Encoded("int8", 128, np.array(rows))) for row, rows in store.rows()}
+    before = {page.name: page for page in stored(store)}
     prune(store, MERGED)
-    for after, rows in store.rows():
-        row, old = before[after.id]
-        sources = unpack(row.map).sources.tolist()
+    for after in stored(store):
+        old = before[after.name].vectors
+        sources = before[after.name].provenance.sources.tolist()
         place = {source: number for number, source in enumerate(sources)}
-        merged = unpack(after.map)
-        assert len(rows) == max(1, len(old) // 2)
+        merged = after.provenance
+        assert len(after.vectors) == max(1, len(old) // 2)
         assert sorted(merged.sources.tolist()) == sources
         groups = np.split([place[source] for source in merged.sources], merged.offsets[1:-1])
         means = np.stack([old.decode()[group].mean(axis=0) for group in groups])
-        wanted = encode(means, "int8").decode()
-        assert np.abs(Encoded("int8", 128, rows).decode() - wanted).max() < 2e-3  # a rounding
+        exact = encode(means, "int8").decode()
+        assert np.abs(after.vectors.decode() - exact).max() < 2e-3  # a rounding
 
 
 def test_importances_count_as_they_are_stored(tmp_path):
@@ -129,15 +148,15 @@ def test_importances_count_as_they_are_stored(tmp_path):
     path = text_pdf(tmp_path / "a.pdf", "one two three four")
     half = "attention-ratio:ratio=0.5"
     for spec in ("none", half):
-        with PageStore.create(tmp_path / spec, Settings.new("words", 16, spec)) as store:
-            add_files(store, Close(), [path])
+        with FolderStore.create(str(tmp_path / spec), Settings.new("words", 16, spec)) as store:
+            add(store, Close(), [path])
             prune(store, half)
             assert kept(store) == [[1, 3]]
 
 
 def test_steps_lead_where_one_stride_leads(shipped, store, tmp_path):
     shutil.copytree(shipped, tmp_path / "other")
-    with PageStore(tmp_path / "other") as other:
+    with FolderStore(tmp_path / "other") as other:
         for spec in ("docpruner:k=0", "docpruner:k=0.25", "docpruner:k=1"):
             prune(store, spec)
         prune(other, "docpruner:k=1")
@@ -147,14 +166,14 @@ def test_steps_lead_where_one_stride_leads(shipped, store, tmp_path):
 def test_what_is_added_afterwards_is_reduced_by_the_new_spec(small, tmp_path):
     prune(small, "attention-ratio:ratio=0.6")
     assert kept(small) == [[3, 4]]
-    add_files(small, WordEncoder(), [text_pdf(tmp_path / "b.pdf", "x yy zzz")])
+    add(small, WordEncoder(), [text_pdf(tmp_path / "b.pdf", "x yy zzz")])
     assert kept(small) == [[3, 4], [1, 2]]
 
 
 def test_an_unpruned_index_can_be_merged(small):
     prune(small, "sem-cluster:factor=5")
     assert [sorted(sources) for sources in kept(small)] == [[0, 1, 2, 3, 4]]
-    assert measure(small.folder).vectors == 1
+    assert stats_of(small).vectors == 1
 
 
 def test_versions_on_their_way_in_are_reduced_too(small, tmp_path):
@@ -171,10 +190,10 @@ def test_versions_on_their_way_in_are_reduced_too(small, tmp_path):
         patch.setattr("docpruner.pipeline.add.FIRST_BATCH", 1)
         patch.setattr("docpruner.pipeline.add.MOST_PAGES", 1)
         with pytest.raises(ZeroDivisionError, match="stopped"):
-            add_files(small, Stopped(), [path])
+            add(small, Stopped(), [path])
     assert kept(small) == [[0, 1, 2, 3, 4]]
     prune(small, "attention-ratio:ratio=0.7")
-    add_files(small, WordEncoder(), [path])
+    add(small, WordEncoder(), [path])
     assert kept(small) == [[2], [1]]
 
 
@@ -187,12 +206,12 @@ def test_patches_that_are_gone_cannot_come_back(store):
     with pytest.raises(SpecError, match=told):
         prune(store, "docpruner:k=-0.5")
     assert contents(store) == before
-    assert store.settings.spec == SHIPPED
+    assert spec_of(store) == SHIPPED
 
 
 def test_without_importances_nothing_can_be_pruned_further(tmp_path):
     settings = Settings.new("words", 16, "none", importances=False)
-    with PageStore.create(tmp_path, settings) as store:
+    with FolderStore.create(str(tmp_path), settings) as store:
         told = "made without the importances of its patches; index the documents again with docpr"
         with pytest.raises(SpecError, match=told):
             prune(store, "docpruner:k=0")
@@ -208,7 +227,7 @@ def test_without_importances_nothing_can_be_pruned_further(tmp_path):
     ],
 )
 def test_what_depends_on_vectors_that_are_gone_is_refused(tmp_path, old, new):
-    with PageStore.create(tmp_path, Settings.new("words", 16, old)) as store:
+    with FolderStore.create(str(tmp_path), Settings.new("words", 16, old)) as store:
         told = f"reduced by {old}; {new} can't be had from that. Add stages to it ({old}+…)"
         with pytest.raises(SpecError, match=re.escape(told)):
             prune(store, new)
@@ -226,7 +245,7 @@ def test_a_dry_run_says_what_would_be_left_and_changes_nothing(store):
     before = contents(store)
     told = prune(store, "docpruner:k=0.5", dry_run=True)
     assert contents(store) == before
-    assert store.settings.spec == SHIPPED
+    assert spec_of(store) == SHIPPED
     assert prune(store, "docpruner:k=0.5") == told
 
 
@@ -243,7 +262,7 @@ def test_the_spec_that_an_index_has_changes_nothing(small):
 
 @pytest.mark.parametrize("spec", ["attention-ratio:ratio=0.6", "sem-cluster:factor=2"])
 def test_two_that_prune_alike_at_once_prune_once(small, spec):
-    class Overtaken(PageStore):
+    class Overtaken(FolderStore):
         def writer(self, wait=10.0):
             prune(small, spec)
             return super().writer(wait)

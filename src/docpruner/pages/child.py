@@ -12,6 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import BinaryIO, cast
 
 from docpruner.pages import messages
+from docpruner.pages.memory_limit import EXIT_CODE
 from docpruner.pages.messages import Message
 
 Answers = SimpleQueue[tuple[Message, bytes] | None]
@@ -23,6 +24,10 @@ class ChildSlowError(Exception):
 
 class ChildDeadError(Exception):
     """No answer ever; the message says how the child ended."""
+
+
+class ChildFullError(Exception):
+    """It needed more memory than it may take."""
 
 
 class Child:
@@ -66,15 +71,17 @@ class Child:
         except Empty:
             raise ChildSlowError from None
         if message is None:
-            raise ChildDeadError(self._last_words())
+            raise self._end_of_it()
         return message
 
-    def _last_words(self) -> str:
+    def _end_of_it(self) -> Exception:
         try:
             code = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
-            return "garbled answer"
-        return f"signal {-code}" if code < 0 else f"exit code {code}"
+            return ChildDeadError("garbled answer")
+        if code == EXIT_CODE:
+            return ChildFullError()
+        return ChildDeadError(f"signal {-code}" if code < 0 else f"exit code {code}")
 
 
 def _environment() -> dict[str, str]:

@@ -1,29 +1,22 @@
-"""One file, open, and its pages: in this process, and raising at the first problem.
+"""One file, open, and its pages, in this process: for the worker alone.
 
-`PageReader` does the same in a child process, where a hostile file can do no harm.
+Everything else reads through a `PageReader`, for a hostile file can do no harm in its child.
 """
 
 from __future__ import annotations
 
-import hashlib
-import struct
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
 from docpruner.errors import PageError
 from docpruner.pages.files import IMAGE_SUFFIXES, PDF_SUFFIXES
 from docpruner.pages.images import ImageFile
 from docpruner.pages.ocr import recognised_words
-from docpruner.pages.parsed_page import DEFAULT_PIXELS, ParsedPage, Picture
+from docpruner.pages.parsed_page import ParsedPage, Picture, content_hash_of
 from docpruner.pages.pdf import PdfFile
 from docpruner.pages.problems import printable_path
-from docpruner.types import Page, Word, WordsFrom
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from docpruner.types import Word, WordsFrom
 
 OCR_PIXELS = 4_000_000
 
@@ -54,17 +47,13 @@ class Document:
         self.count = file.count
         self._file = file
 
-    def page(self, number: int, *, pixels: int | None, ocr: bool = False) -> Page:
+    def parsed_page(self, number: int, *, pixels: int | None, ocr: bool = False) -> ParsedPage:
         """A page, numbered from 1, as an encoder sees it.
 
         `pixels` is the area an encoder makes use of: a PDF is drawn to it, an image only scaled
-        down. With None it reads words, and the page is drawn only when `render` is called, from
-        the file. With `ocr`, the words of a page that has none are recognised from its picture.
+        down; with None there is no picture. With `ocr`, the words of a page that has none are
+        recognised from its picture.
         """
-        parsed = self.parsed_page(number, pixels=pixels, ocr=ocr)
-        return parsed.page(self.path, partial(draw_page, self.path, number, DEFAULT_PIXELS))
-
-    def parsed_page(self, number: int, *, pixels: int | None, ocr: bool) -> ParsedPage:
         with self._open_page(number) as page:
             size, words = page.size, page.words()
             words_from: WordsFrom = "text layer" if words else "nowhere"
@@ -73,14 +62,6 @@ class Document:
             picture = None if pixels is None else page.draw(pixels)
         content_hash = content_hash_of(size, words, picture)
         return ParsedPage(number, size, words, words_from, content_hash, picture)
-
-    def words(self, number: int) -> tuple[Word, ...]:
-        with self._open_page(number) as page:
-            return page.words()
-
-    def draw(self, number: int, pixels: int) -> Image:
-        with self._open_page(number) as page:
-            return page.draw(pixels).image()
 
     def close(self) -> None:
         self._file.close()
@@ -93,10 +74,11 @@ class Document:
 
     def _open_page(self, number: int) -> AbstractContextManager[OpenPage]:
         if not 1 <= number <= self.count:
-            pages = "1 page" if self.count == 1 else f"{self.count} pages"
-            raise PageError(
-                printable_path(self.path), f"has only {pages}", "ask for one of them", number
-            )
+            pages, known = f"{self.count} pages", f"one from 1 to {self.count}"
+            if self.count == 1:
+                pages, known = "1 page", "page 1"
+            path = printable_path(self.path)
+            raise PageError(path, f"has only {pages}", f"ask for {known}", number)
         return self._file.open_page(number)
 
 
@@ -106,36 +88,8 @@ def open_document(path: Path) -> Document:
         return Document(path, PdfFile(path))
     if suffix in IMAGE_SUFFIXES:
         return Document(path, ImageFile(path))
-    raise PageError(printable_path(path), "is no PDF or image by its ending", "save it as a PDF")
-
-
-def pages_of(path: Path, *, pixels: int | None = None, ocr: bool = False) -> Iterator[Page]:
-    """The pages of a file one after another; see `Document.page`."""
-    with open_document(path) as document:
-        for number in range(1, document.count + 1):
-            yield document.page(number, pixels=pixels, ocr=ocr)
-
-
-def draw_page(path: Path, number: int, pixels: int) -> Image:
-    with open_document(path) as document:
-        return document.draw(number, pixels)
-
-
-def page_words(path: Path, number: int) -> tuple[Word, ...]:
-    with open_document(path) as document:
-        return document.words(number)
-
-
-def content_hash_of(
-    size: tuple[float, float], words: tuple[Word, ...], picture: Picture | None
-) -> bytes:
-    """A hash of all that an encoder sees of a page: equal pages need encoding only once."""
-    digest = hashlib.blake2b(struct.pack("<2dI", *size, len(words)), digest_size=16)
-    for word in words:
-        text = word.text.encode("utf-8", "surrogatepass")
-        digest.update(struct.pack("<I4d", len(text), *word.box))
-        digest.update(text)
-    if picture is not None:
-        digest.update(struct.pack("<2I", picture.width, picture.height))
-        digest.update(picture.rgb)
-    return digest.digest()
+    raise PageError(
+        printable_path(path),
+        "doesn't look like a PDF or an image (by its ending)",
+        "save it as a PDF",
+    )

@@ -36,25 +36,34 @@ _pillow_limit = Lock()
 
 
 class ImageFile:
-    """An image file. A TIFF stays open, for finding a frame means walking over those before."""
+    """An image file. It stays open, so that it is decoded once and its frames are found once;
+    but not a JPEG, which is decoded anew for each size it is drawn to.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._tiff: Image.Image | None = None
+        self._kept: Image.Image | None = None
         beginning = read_beginning(path)
         if not beginning.startswith(MAGIC):
             raise another_kind(path, "an image", beginning)
         with _problems(path, None):
             image = _opened(path)
-            if image.format == "TIFF":
-                self._tiff = image
-                self.count = _frames(image)
-            else:
+            if image.format == "JPEG":
                 image.close()
-                self.count = 1
+            else:
+                self._kept = image
+            self.count = _frames(image) if image.format == "TIFF" else 1
         if self.count == 1:
-            with self.open_page(1):  # too large, or without a size
+            self._check_size()
+
+    def _check_size(self) -> None:
+        """A single picture that is too large is refused with its file."""
+        try:
+            with self.frame(1):
                 pass
+        except PageError:
+            self.close()
+            raise
 
     @contextmanager
     def open_page(self, number: int) -> Iterator[OpenImagePage]:
@@ -64,28 +73,28 @@ class ImageFile:
 
     @contextmanager
     def frame(self, number: int) -> Iterator[Image.Image]:
-        """The frame with its header read, and no pixel yet. Drawing may change it for good."""
+        """A frame of which the header was read, if not more. Drawing may change it for good."""
         with _problems(self._path, number if self.count > 1 else None):
-            image = self._tiff or _opened(self._path)
+            image = self._kept or _opened(self._path)
             try:
-                if self._tiff is not None:
+                if self.count > 1:
                     image.seek(number - 1)
                 width, height = image.size
                 if width * height > PIXEL_LIMIT:
                     raise _too_large(self._path, width, height)
                 yield image
             except Exception:
-                if self._tiff is not None:  # Pillow would take a half-read frame for a whole one
-                    self._tiff.close()
-                    self._tiff = _opened(self._path)
+                if self._kept is not None:  # Pillow would take a half-read frame for a whole one
+                    self._kept.close()
+                    self._kept = _opened(self._path)
                 raise
             finally:
-                if image is not self._tiff:
+                if image is not self._kept:
                     image.close()
 
     def close(self) -> None:
-        if self._tiff is not None:
-            self._tiff.close()
+        if self._kept is not None:
+            self._kept.close()
 
 
 class OpenImagePage:
@@ -110,8 +119,7 @@ def _drawn(image: Image.Image, pixels: int) -> Image.Image:
     scale = min(1.0, math.sqrt(pixels / (width * height)))
     target = max(1, round(width * scale)), max(1, round(height * scale))
     image.draft(None, target)  # a JPEG is decoded at a fraction of its size
-    with _no_limit():
-        image.load()
+    _load(image)
     plain = _plain(image)
     if plain.size != target:
         plain = plain.resize(target, Image.Resampling.LANCZOS, reducing_gap=2.0)
@@ -129,10 +137,13 @@ def _plain(image: Image.Image) -> Image.Image:
 
 
 def _eight_bits(image: Image.Image) -> Image.Image:
-    values = np.nan_to_num(np.asarray(image, dtype=np.float32))
+    """In place, for these are the largest arrays of all."""
+    values = np.array(image, dtype=np.float32)
+    np.nan_to_num(values, copy=False)
     peak = max(float(values.max()), 255.0)
-    full = 65535.0 if 255 < peak <= 65535 else peak
-    return Image.fromarray(np.clip(values * (255 / full), 0, 255).astype(np.uint8))
+    values *= 255 / (65535.0 if 255 < peak <= 65535 else peak)
+    np.clip(values, 0, 255, out=values)
+    return Image.fromarray(values.astype(np.uint8))
 
 
 def _on_white(image: Image.Image) -> Image.Image:
@@ -151,10 +162,17 @@ def _orientation(image: Image.Image) -> int:
     """1 is upright. Pillow turns a TIFF by itself; EXIF data that can't be read says nothing."""
     if image.format == "TIFF":
         return 1
+    if image.format == "PNG" and "exif" not in image.info:  # it may follow the pixels
+        _load(image)  # outside of `try`: a damaged picture does say something
     try:
         return int(image.getexif().get(ORIENTATION, 1))
     except Exception:
         return 1
+
+
+def _load(image: Image.Image) -> None:
+    with _no_limit():
+        image.load()
 
 
 def _opened(path: Path) -> Image.Image:
@@ -200,19 +218,18 @@ def _problems(path: Path, number: int | None) -> Iterator[None]:
         raise PageError(problem.path, problem.reason, problem.remedy, number) from None
     except FileNotFoundError:
         raise PageError(
-            printable_path(path), "is gone", "leave it in place while it is read"
+            printable_path(path), "has disappeared", "leave it in place while it is being read"
         ) from None
-    except MemoryError:
-        reason, remedy = "needs more memory than it may take", "scale it down"
-        raise PageError(printable_path(path), reason, remedy, number) from None
+    except MemoryError:  # the worker knows how much there is
+        raise
     except Exception:
-        reason, remedy = "is damaged or cut off", "get it again"
+        reason, remedy = "is damaged or cut off", "get a fresh copy"
         raise PageError(printable_path(path), reason, remedy, number) from None
 
 
 def _too_large(path: Path, width: int, height: int) -> PageError:
     return PageError(
         printable_path(path),
-        f"is {width}×{height} pixels large",
+        f"is too large ({width}×{height} pixels)",
         f"scale it down to {PIXEL_LIMIT // 1_000_000} million pixels or fewer",
     )

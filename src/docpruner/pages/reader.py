@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Self
 
 from docpruner.errors import MissingExtraError, PageError
 from docpruner.pages import messages
-from docpruner.pages.child import Child, ChildDeadError, ChildSlowError
+from docpruner.pages.child import Child, ChildDeadError, ChildFullError, ChildSlowError
+from docpruner.pages.memory_limit import default_limit
 from docpruner.pages.messages import GarbledError, Message
 from docpruner.pages.parsed_page import DEFAULT_PIXELS
-from docpruner.pages.problems import printable_path
+from docpruner.pages.problems import printable_path, too_much_memory
 from docpruner.types import Page
 
 if TYPE_CHECKING:
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
 
 SECONDS = 60.0  # that a page may take
 AHEAD = 4  # pages asked for before they are needed
-PATIENCE = 5  # pages in a row that may take too long before the rest of a file is given up
+PATIENCE = 3  # pages of a file that may take too long or too much memory until it is given up
+GOOD_PAGES = 10  # make up for one of those
 OCR_FACTOR = 5  # recognising words takes that much longer
+COSTLY = (ChildSlowError, ChildFullError)
+FAILURES = (*COSTLY, ChildDeadError, GarbledError)
 
 
 class PageReader:
@@ -35,7 +39,8 @@ class PageReader:
     `pixels` is the area an encoder makes use of: a PDF is drawn to it, an image only scaled down.
     With None it reads words, and a page is drawn only when its `render` is called, from the file.
     With `ocr`, the words of a page that has none are recognised from its picture. A page may take
-    `seconds` (five times as many with `ocr`); the child may take `memory` bytes, which is not enforced with `ocr`.
+    `seconds` (five times as many with `ocr`); the child may take `memory` bytes, by default a
+    quarter of the machine's but no more than 4 GB (and 1 GB on top with `ocr`).
     """
 
     def __init__(
@@ -44,17 +49,18 @@ class PageReader:
         pixels: int | None,
         ocr: bool = False,
         seconds: float = SECONDS,
-        memory: int | None = 4 << 30,
+        memory: int | None = None,
     ) -> None:
         if ocr and importlib.util.find_spec("rapidocr") is None:
-            raise MissingExtraError("recognising the words of scans", "ocr")
+            raise MissingExtraError("recognising the words on scans", "ocr")
         self._pixels = pixels
-        self._options = [] if memory is None else [f"--memory={memory}"]
-        self._options += ["--ocr"] if ocr else []
+        self._memory = default_limit(ocr=ocr) if memory is None else memory
+        self._options = [f"--memory={self._memory}", *(["--ocr"] if ocr else [])]
         self._seconds = seconds * (OCR_FACTOR if ocr else 1)
         self._path: Path | None = None
         self._asked: deque[int] = deque()  # pages that the child has yet to answer
         self._turn = 0  # of the stream of pages that may talk to the child
+        self._strain = 0  # that the open file has caused; see GOOD_PAGES
         self._child: Child | None = None
         self._closed = False
         self._starting = Lock()
@@ -65,6 +71,7 @@ class PageReader:
         """The number of pages of a file; PageError if it can't be read."""
         self._new_turn()
         self._path = None
+        self._strain = 0
         path = Path(os.path.abspath(path))
         _, count = self._open(path)
         self._path = path
@@ -122,7 +129,7 @@ class PageReader:
             if "problem" in header:
                 raise messages.problem_of(header, printable_path(path))
             return child, messages.count_of(header)
-        except (ChildSlowError, ChildDeadError, GarbledError) as error:
+        except FAILURES as error:
             self._drop_child()
             raise self._failure(path, error) from None
 
@@ -133,18 +140,21 @@ class PageReader:
             try:
                 self._child = self._child or Child(self._options)
             except OSError as error:
-                reason = f"the reader can't be started ({error})"
-                raise PageError(printable_path(path), reason, "check the installation") from None
+                reason = f"can't be read, as the reader won't start ({error})"
+                raise PageError(
+                    printable_path(path), reason, "check your installation of docpruner"
+                ) from None
             return self._child
 
     def _stream(
         self, path: Path, waiting: deque[int], pixels: int | None, turn: int
     ) -> Iterator[Page | PageError]:
-        slow = 0
         while waiting or self._asked:
             if turn != self._turn:
-                raise ValueError(f"{printable_path(path)}: its reader has turned to something else")
-            if slow == PATIENCE:
+                raise ValueError(
+                    f"{printable_path(path)}: its reader has moved on to something else"
+                )
+            if self._strain >= PATIENCE * GOOD_PAGES:
                 yield from (_given_up(path, number) for number in waiting)
                 return
             try:
@@ -159,10 +169,10 @@ class PageReader:
             try:
                 answer = self._page(path, number, *child.answer(self._seconds))
                 self._asked.popleft()
-                slow = 0
-            except (ChildSlowError, ChildDeadError, GarbledError) as error:
+                self._strain = max(0, self._strain - 1)
+            except FAILURES as error:
                 answer = self._failure(path, error, number)
-                slow = slow + 1 if isinstance(error, ChildSlowError) else 0
+                self._strain += GOOD_PAGES if isinstance(error, COSTLY) else 0
                 waiting.extendleft(reversed([*self._asked][1:]))
                 self._drop_child()
             yield answer
@@ -173,20 +183,20 @@ class PageReader:
         parsed = messages.parsed_page_of(header, picture)
         if parsed.number != number:
             raise GarbledError(f"page {parsed.number} instead of {number}")
-        return parsed.page(path, partial(_drawn_aside, path, number, self._seconds))
+        return parsed.page(path, partial(_drawn_aside, path, number, self._seconds, self._memory))
 
     def _failure(self, path: Path, error: Exception, page: int | None = None) -> PageError:
         if self._closed:
             return _stopped(path, page)
         if isinstance(error, ChildSlowError):
             reason = f"took longer than {self._seconds:g} s to read"
-            return PageError(
-                printable_path(path), reason, "make it simpler, or allow more time", page
-            )
+            return PageError(printable_path(path), reason, "simplify it, or allow more time", page)
+        if isinstance(error, ChildFullError):
+            return too_much_memory(path, self._memory, page)
         how = str(error) if isinstance(error, ChildDeadError) else "garbled answer"
         reason = f"crashed the reader ({how})"
         return PageError(
-            printable_path(path), reason, "get it again, or print it to a new PDF", page
+            printable_path(path), reason, "get a fresh copy, or print it to a new PDF", page
         )
 
 
@@ -211,20 +221,18 @@ def _on_page(problem: PageError, number: int) -> PageError:
 
 
 def _stopped(path: Path, number: int | None) -> PageError:
-    reason = "wasn't read, as reading was stopped"
+    reason = "wasn't read because reading was stopped"
     return PageError(printable_path(path), reason, "read it again", number)
 
 
 def _given_up(path: Path, number: int) -> PageError:
-    reason = f"was not tried, as the {PATIENCE} pages before it took too long"
-    return PageError(
-        printable_path(path), reason, "make the file simpler, or allow more time", number
-    )
+    reason = "wasn't tried because too many pages before it took too much time or memory"
+    return PageError(printable_path(path), reason, "simplify the file", number)
 
 
-def _drawn_aside(path: Path, number: int, seconds: float) -> Image:
+def _drawn_aside(path: Path, number: int, seconds: float, memory: int) -> Image:
     """A page that was read for its words, drawn after all: in a child too."""
-    with PageReader(pixels=DEFAULT_PIXELS, seconds=seconds) as reader:
+    with PageReader(pixels=DEFAULT_PIXELS, seconds=seconds, memory=memory) as reader:
         reader.open(path)
         (page,) = reader.pages([number])
         return page_or_raise(page).render()

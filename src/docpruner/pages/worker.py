@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from docpruner.errors import PageError
 from docpruner.pages import messages
+from docpruner.pages.memory_limit import limit_own_memory
 from docpruner.pages.messages import Message
-from docpruner.pages.problems import printable_path
+from docpruner.pages.problems import printable_path, too_much_memory
 
 if TYPE_CHECKING:
     from docpruner.pages.document import Document
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 class Worker:
     """Answers one request at a time. Whatever goes wrong is an answer too."""
 
-    def __init__(self, *, ocr: bool, memory: int | None) -> None:
+    def __init__(self, *, ocr: bool, memory: int) -> None:
         self._ocr, self._memory = ocr, memory
         self._document: Document | None = None
         self._path = Path()
@@ -40,17 +41,15 @@ class Worker:
             if number is None:
                 return self._open(request["open"])
             return self._page(number, request["pixels"])
-        except PageError as problem:
-            return messages.problem_header(problem), b""
+        except PageError as error:
+            problem = error
         except MemoryError:
-            limit = f"{(self._memory or 0) / (1 << 30):.2g} GB"
-            reason, remedy = f"needs more than {limit} of memory", "make it smaller"
+            problem = too_much_memory(self._path, self._memory, number)
         except Exception as error:
             reason = f"can't be read ({type(error).__name__}: {error})"
-            remedy = "get it again, or save it as a new PDF"
-        return messages.problem_header(
-            PageError(printable_path(self._path), reason, remedy, number)
-        ), b""
+            remedy = "get a fresh copy, or print it to a new PDF"
+            problem = PageError(printable_path(self._path), reason, remedy, number)
+        return messages.problem_header(problem), b""
 
     def _open(self, path: str) -> tuple[Message, bytes]:
         from docpruner.pages.document import open_document
@@ -74,8 +73,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to handle
     warnings.simplefilter("ignore")
     answers = _own_stdout()
-    if not options.ocr:  # onnxruntime reserves more than it uses
-        _limit_memory(options.memory)
+    _no_core_dumps()
+    limit_own_memory(options.memory, ocr=options.ocr)
     requests: SimpleQueue[Message] = SimpleQueue()
     Thread(target=_read_requests, args=(sys.stdin.buffer, requests), daemon=True).start()
     with suppress(Exception):  # while the parent is still getting ready
@@ -89,7 +88,7 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--memory", type=int)
+    parser.add_argument("--memory", type=int, required=True)
     parser.add_argument("--ocr", action="store_true")
     return parser.parse_args()
 
@@ -101,19 +100,11 @@ def _own_stdout() -> BinaryIO:
     return answers
 
 
-def _limit_memory(memory: int | None) -> None:
-    try:
+def _no_core_dumps() -> None:
+    with suppress(ImportError, ValueError, OSError):  # ImportError: Windows
         import resource
-    except ImportError:  # not on Windows
-        return
-    with suppress(ValueError, OSError):
+
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if memory is None:
-        return
-    with suppress(ValueError, OSError):
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        limit = memory if most == resource.RLIM_INFINITY else min(memory, most)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, most))
 
 
 def _read_requests(stream: BinaryIO, requests: SimpleQueue[Any]) -> None:

@@ -182,7 +182,8 @@ class AddRun:
 
     def _count_document(self, end: DocumentEnd) -> None:
         if self._is_in(end):
-            self._report.documents[end.status] += 1
+            in_vain = end.status == "completed" and end.document.name not in self._stored
+            self._report.documents["unchanged" if in_vain else end.status] += 1
             self._report.metadata_changed += end.metadata_changed
         if end.status == "unchanged":
             self._advance(end.document.bytes)

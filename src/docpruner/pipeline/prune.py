@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -10,9 +9,10 @@ import numpy as np
 
 from docpruner.codecs import encode
 from docpruner.encoders.registry import EncoderName
-from docpruner.errors import PruningWarning, SpecError
+from docpruner.errors import SpecError
 from docpruner.reduce import Reducer, reducer
 from docpruner.reduce.keep import compose, reduced_page
+from docpruner.reduce.threshold import unwarned
 from docpruner.stores.contract import WAIT, Progress, Store
 from docpruner.stores.page_map import map_of
 from docpruner.stores.records import StoredPage
@@ -48,8 +48,7 @@ def prune(
         if new == reducer(reader.settings.spec):
             vectors = reader.stats().vectors
             return Pruned(vectors, vectors)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PruningWarning)
+    with unwarned():
         if dry_run:
             return _tried(store, new, progress)
         with store.writer(wait) as writer:

@@ -16,9 +16,9 @@ from docpruner.errors import (
     InvalidPageError,
     NoWordsWarning,
     PageError,
-    PruningWarning,
 )
 from docpruner.reduce import Reducer, reducer
+from docpruner.reduce.threshold import unwarned
 from docpruner.stores.page_map import map_of, rounded
 from docpruner.stores.records import StoredPage
 from docpruner.stores.settings import Settings
@@ -98,8 +98,7 @@ class RecordMaker:
         if isinstance(embedding, PageError):
             return PageResult(embedding)
         embedding = rounded(embedding)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PruningWarning)  # counted in the report
+        with unwarned():  # counted in the report
             reduction = self._reduce(embedding)
         try:
             vectors = encode(reduction.vectors, self._settings.codec)

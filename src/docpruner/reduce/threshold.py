@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -62,6 +65,24 @@ def above(scores: Scores, tau: float, name: str, remedy: str = TRY_ROBUST) -> Bo
     return kept
 
 
+_quiet = ContextVar("quiet", default=False)
+
+
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """Thresholds that fail are not warned of here: for who counts them.
+
+    `warnings.catch_warnings` would do it for all threads, and undo what others do.
+    """
+    before = _quiet.set(True)
+    try:
+        yield
+    finally:
+        _quiet.reset(before)
+
+
 def _warn(name: str, tau: float, what: str, remedy: str) -> None:
+    if _quiet.get():
+        return
     message = f"page {name}: the threshold {tau:.3g} {what}; {remedy}"
     warnings.warn(message, PruningWarning, stacklevel=4)

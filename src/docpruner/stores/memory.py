@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import count
 from typing import Self
+from uuid import uuid4
 
 import numpy as np
 
 from docpruner.codecs import Encoded
-from docpruner.errors import IndexStateError
+from docpruner.errors import IndexBusyError, IndexClosedError, IndexStateError
 from docpruner.maxsim import score_pages
 from docpruner.stores.contract import WAIT, Progress
 from docpruner.stores.ranking import best_pages
@@ -37,8 +37,6 @@ from docpruner.types import BoolArray, Filter, FloatArray, Metadata
 
 ANONYMOUS = "memory://"
 
-_numbers = count(1)
-
 
 @dataclass(frozen=True)
 class Version:
@@ -55,7 +53,7 @@ class Contents:
     settings: Settings
     documents: Mapping[str, Version] = field(default_factory=dict)
     incoming: Mapping[str, Version] = field(default_factory=dict)  # that will replace theirs
-    number: int = field(default_factory=lambda: next(_numbers))
+    version: Hashable = field(default_factory=uuid4)
 
     @cached_property
     def pages(self) -> list[StoredPage]:
@@ -75,7 +73,7 @@ class MemoryReader:
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
         self.settings = contents.settings
-        self.version: Hashable = contents.number
+        self.version = contents.version
 
     def documents(self) -> Sequence[DocumentEntry]:
         return [
@@ -228,7 +226,7 @@ class MemoryWriter:
         contents = self._held.contents
         documents, incoming = dict(contents.documents), dict(contents.incoming)
         yield documents, incoming
-        self._held.contents = Contents(settings or self.settings, documents, incoming)
+        self._held.put(Contents(settings or self.settings, documents, incoming))
 
 
 def _store(
@@ -253,11 +251,19 @@ def _store(
 
 
 class Held:
-    """What the stores of one location share."""
+    """What the stores of one location share; `changed` hears of a change before others see it."""
 
-    def __init__(self, contents: Contents) -> None:
+    def __init__(
+        self, contents: Contents, changed: Callable[[Contents], None] | None = None
+    ) -> None:
         self.contents = contents
         self.writing = threading.Lock()
+        self._changed = changed
+
+    def put(self, contents: Contents) -> None:
+        if self._changed is not None:
+            self._changed(contents)
+        self.contents = contents
 
 
 class MemoryStore:
@@ -305,10 +311,7 @@ class MemoryStore:
     def writer(self, wait: float = WAIT) -> Iterator[MemoryWriter]:
         self._check_open()
         if not self._held.writing.acquire(timeout=wait):
-            raise IndexStateError(
-                f"another thread is writing to {self.location} (waited {wait:g} s); let it finish, "
-                "or wait longer"
-            )
+            raise IndexBusyError(self.location, wait)
         try:
             yield MemoryWriter(self._held)
         finally:
@@ -316,7 +319,7 @@ class MemoryStore:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise IndexStateError(f"{self.location} is closed; open it again")
+            raise IndexClosedError(self.location)
 
 
 _named: dict[str, Held] = {}

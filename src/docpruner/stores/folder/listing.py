@@ -139,7 +139,7 @@ def list_pages(
     known = {} if before is None else before.rows
     rows = {
         segment: known[segment][:count]
-        if len(known.get(segment, ())) >= count
+        if segment in known and len(known[segment]) >= count
         else _mapped(folder, segment, count, settings.row_bytes)
         for segment, count in segments.items()
     }

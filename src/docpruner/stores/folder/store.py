@@ -12,7 +12,7 @@ from typing import Self
 from filelock import FileLock, Timeout
 
 from docpruner.codecs import Rows
-from docpruner.errors import IndexStateError
+from docpruner.errors import IndexBusyError, IndexClosedError, IndexStateError, IndexWriteError
 from docpruner.stores.contract import WAIT, Progress
 from docpruner.stores.folder.catalogue import (
     LOCK,
@@ -63,7 +63,7 @@ class FolderStore:
             with _locked(folder, WAIT):
                 make_catalogue(folder, settings)
         except OSError as error:
-            raise IndexStateError(
+            raise IndexWriteError(
                 f"{folder} can't be written ({error.strerror}); make room, or choose another folder"
             ) from error
         return cls(folder)
@@ -174,7 +174,7 @@ class FolderStore:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise IndexStateError(f"{self.folder} is closed; open it again")
+            raise IndexClosedError(self.location)
 
     # ------------------------------------------------------------------ writing
 
@@ -210,12 +210,9 @@ def _locked(folder: Path, wait: float) -> Iterator[None]:
     try:
         lock.acquire(timeout=wait)
     except Timeout:
-        raise IndexStateError(
-            f"another process is writing to {folder} (waited {wait:g} s); let it finish, or wait "
-            "longer"
-        ) from None
+        raise IndexBusyError(str(folder), wait) from None
     except OSError as error:
-        raise IndexStateError(f"{folder} can't be written to ({error.strerror})") from error
+        raise IndexWriteError(f"{folder} can't be written to ({error.strerror})") from error
     try:
         yield
     finally:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from docpruner.codecs import Rows
-from docpruner.errors import DamagedIndexError, DocPrunerError, IndexStateError
+from docpruner.errors import DamagedIndexError, DocPrunerError, IndexWriteError
 from docpruner.stores.contract import Progress
 from docpruner.stores.folder.catalogue import (
     changed_documents,
@@ -52,8 +52,10 @@ class FolderWriter:
         if self._segment is not None:
             self._segment.close()
         try:
-            # Only tidies up: where there is no room for it, the log stays, and the next writer does
+            # Only tidies up: where there is no room for it, or somebody still reads what was before,
+            # the log stays, and the next writer does
             with sqlite_errors(self._folder), suppress(sqlite3.OperationalError):
+                self._connection.execute("PRAGMA busy_timeout = 0")
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
             self._connection.close()
@@ -324,7 +326,7 @@ class FolderWriter:
         except BaseException as error:
             self._forget_uncommitted()
             if isinstance(error, OSError):
-                raise IndexStateError(
+                raise IndexWriteError(
                     f"{self._folder} can't be written ({error.strerror}). What was committed "
                     "before is safe; make room and run again"
                 ) from error

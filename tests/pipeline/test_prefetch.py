@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from docpruner.pipeline.ahead import ahead
+from docpruner.pipeline.prefetch import prefetch
 
 
 def readers() -> list[threading.Thread]:
@@ -23,16 +23,16 @@ def counted(made: list[int], last: int = 10**5) -> Iterator[int]:
 
 @pytest.mark.parametrize("size", [1, 3, 100])
 def test_items_come_in_their_order(size):
-    assert list(ahead(iter(range(50)), size)) == list(range(50))
+    assert list(prefetch(iter(range(50)), size)) == list(range(50))
     assert readers() == []
 
 
 def test_nothing_gives_nothing():
-    assert list(ahead(iter(()), 3)) == []
+    assert list(prefetch(iter(()), 3)) == []
 
 
 def test_items_may_be_none():
-    assert list(ahead(iter([None, None]), 3)) == [None, None]
+    assert list(prefetch(iter([None, None]), 3)) == [None, None]
 
 
 def test_an_error_comes_after_the_items_before_it():
@@ -41,7 +41,7 @@ def test_an_error_comes_after_the_items_before_it():
         yield 2
         raise KeyError("third")
 
-    items = ahead(failing(), 10)
+    items = prefetch(failing(), 10)
     assert [next(items), next(items)] == [1, 2]
     with pytest.raises(KeyError, match="third"):
         next(items)
@@ -57,14 +57,14 @@ def test_items_are_made_in_another_thread_before_they_are_asked_for():
         third_made.set()
         yield 3
 
-    with closing(ahead(items(), 5)) as found:
-        assert next(found) == 1
+    with closing(prefetch(items(), 5)) as items_ahead:
+        assert next(items_ahead) == 1
         assert third_made.wait(10)
 
 
-def test_no_more_than_asked_for_are_made_ahead():
+def test_no_more_than_asked_for_are_made_prefetch():
     made: list[int] = []
-    with closing(ahead(counted(made), 4)) as items:
+    with closing(prefetch(counted(made), 4)) as items:
         for wanted in range(20):
             assert next(items) == wanted
             assert len(made) <= wanted + 1 + 4 + 1  # given, waiting, and the one being offered
@@ -72,7 +72,7 @@ def test_no_more_than_asked_for_are_made_ahead():
 
 def test_closing_early_stops_the_thread():
     made: list[int] = []
-    items = ahead(counted(made), 2)
+    items = prefetch(counted(made), 2)
     next(items)
     items.close()
     assert readers() == []
@@ -81,6 +81,20 @@ def test_closing_early_stops_the_thread():
 
 def test_closing_before_the_first_item_starts_nothing():
     made: list[int] = []
-    ahead(counted(made), 2).close()
+    prefetch(counted(made), 2).close()
     assert made == []
+    assert readers() == []
+
+
+def test_closing_interrupts_what_the_thread_waits_for():
+    interrupted = threading.Event()
+
+    def waiting() -> Iterator[int]:
+        yield 1
+        assert interrupted.wait(30)
+        yield 2
+
+    items = prefetch(waiting(), 2, interrupt=interrupted.set)
+    assert next(items) == 1
+    items.close()
     assert readers() == []

@@ -10,14 +10,13 @@ import pytest
 
 from docpruner.codecs import CODEC_NAMES, Encoded, encode
 from docpruner.errors import ScoringError
-from docpruner.index.page_map import map_of, pack
-from docpruner.index.records import PageRecord
-from docpruner.index.snapshot import Filter
 from docpruner.reduce import reducer
 from docpruner.reduce.keep import merge_patches
-from docpruner.search.hits import search_many
-from docpruner.types import SPECIAL, PageEmbedding
-from index.made import X, Y, Z, commit, create_store, document, page_record, unit_vectors
+from docpruner.search.searcher import Question, find, questions
+from docpruner.stores.page_map import map_of
+from docpruner.stores.records import PageName, StoredPage
+from docpruner.types import SPECIAL, Filter, PageEmbedding
+from stores.made import X, Y, Z, commit, create_folder, document, made_page, unit_vectors
 
 EXACTNESS = {"float32": 1e-6, "float16": 1e-6, "int8": 1e-4, "binary": 1e-4}  # a query vector
 
@@ -25,7 +24,7 @@ EXACTNESS = {"float32": 1e-6, "float16": 1e-6, "int8": 1e-4, "binary": 1e-4}  # 
 class Lookup:
     """An encoder whose queries are known; it reads no pages."""
 
-    name, prompt, pixels = "made", "default", None
+    name, prompt, pixels, reads = "made", "default", None, "words"
 
     def __init__(self, queries: Mapping[str, np.ndarray]) -> None:
         self._queries = {text: np.float32(np.atleast_2d(q)) for text, q in queries.items()}
@@ -43,7 +42,7 @@ XYZ = Lookup({"x": X, "y": Y, "z": Z, "xy": np.stack([X, Y])})
 
 @pytest.fixture
 def store(tmp_path):
-    with create_store(tmp_path / "index") as made:
+    with create_folder(tmp_path / "index") as made:
         yield made
 
 
@@ -59,9 +58,9 @@ def reference(queries: np.ndarray, pages: Mapping[str, Encoded]) -> dict[str, fl
 @pytest.mark.parametrize("codec", CODEC_NAMES)
 def test_scores_are_those_of_the_definition(tmp_path, codec):
     pages = {f"a.pdf#{n}": unit_vectors(n * 3, 128, seed=n) for n in range(1, 31)}
-    records = [page_record(n, v, codec=codec) for n, v in enumerate(pages.values(), 1)]
+    records = [made_page(n, v, codec=codec) for n, v in enumerate(pages.values(), 1)]
     query = unit_vectors(12, 128, seed=77)
-    with create_store(tmp_path, dim=128, codec=codec) as store:
+    with create_folder(tmp_path, dim=128, codec=codec) as store:
         commit(store, document("a.pdf", records))
         (hits,) = search_many(store, Lookup({"q": query}), ["q"], k=30)
     wanted = reference(query, {name: encode(v, codec) for name, v in pages.items()})
@@ -76,8 +75,8 @@ def test_scores_are_those_of_the_definition(tmp_path, codec):
 def test_many_queries_give_what_each_gives_alone(tmp_path):
     queries = Lookup({f"q{n}": unit_vectors(1 + n, 16, seed=50 + n) for n in range(9)})
     texts = [f"q{n}" for n in range(9)]
-    with create_store(tmp_path, dim=16, codec="int8") as store:
-        pages = [page_record(n, unit_vectors(5, 16, seed=n), codec="int8") for n in range(1, 21)]
+    with create_folder(tmp_path, dim=16, codec="int8") as store:
+        pages = [made_page(n, unit_vectors(5, 16, seed=n), codec="int8") for n in range(1, 21)]
         commit(store, document("a.pdf", pages))
         together = search_many(store, queries, texts, k=7)
         alone = [search_many(store, queries, [text], k=7)[0] for text in texts]
@@ -97,21 +96,27 @@ def test_a_hit_says_what_each_word_of_the_query_matched_and_where(store):
 
 
 def test_pruned_patches_are_neither_matched_nor_shown(store):
-    page = page_record(1, [X, Y, 0.5 * X, 0.5 * Y], spec="attention-ratio:ratio=0.5")
+    page = made_page(1, [X, Y, 0.5 * X, 0.5 * Y], spec="attention-ratio:ratio=0.5")
     commit(store, document("a.pdf", [page]))  # the right half matters more
     ((hit,),) = search_many(store, XYZ, ["x"])
     (match,) = hit.matches
     assert (hit.score, match.score, match.boxes) == (0.5, 0.5, ((0.5, 0.0, 0.75, 1.0),))
 
 
-def merged_record(vectors, labels, cells=None) -> PageRecord:
+def search_many(store, encoder, texts, k=10, which=None):
+    return find(store, questions(encoder, texts), k, which)
+
+
+def merged_record(vectors, labels, cells=None) -> StoredPage:
     grid = (1, len(vectors) if cells is None else max(cells) + 1)
     page = PageEmbedding("made", vectors, np.ones(len(vectors)), grid, cells)
     reduction = merge_patches(page, np.array(labels, np.int32))
-    rows = encode(reduction.vectors, "float32").rows
-    special = int(reduction.special.sum())
-    stored = pack(map_of(page, reduction))
-    return PageRecord(1, (1, 1), b"", "text layer", rows, special, len(page.patches), stored)
+    return stored_page(page, reduction)
+
+
+def stored_page(page, reduction) -> StoredPage:
+    vectors = encode(reduction.vectors, "float32")
+    return StoredPage("made", 1, (1, 1), "text layer", vectors, map_of(page, reduction))
 
 
 def test_a_merged_vector_lights_all_its_patches(store):
@@ -136,14 +141,11 @@ def test_match_boxes_are_those_of_the_best_stored_vector(store, spec):
     vectors = unit_vectors(12, 4, seed=3)
     page = PageEmbedding("made", vectors, np.arange(12), (3, 4))
     reduction = reducer(spec)(page)
-    stored = pack(map_of(page, reduction))
-    rows = encode(reduction.vectors, "float32").rows
-    record = PageRecord(1, (1, 1), b"", "text layer", rows, 0, 12, stored)
-    commit(store, document("a.pdf", [record]))
+    commit(store, document("a.pdf", [stored_page(page, reduction)]))
     ((hit,),) = search_many(store, XYZ, ["x"])
     best = int(np.argmax(reduction.vectors @ X))
-    wanted = page.boxes[reduction.sources_of(best)].tolist()
-    assert [list(box) for box in hit.matches[0].boxes] == wanted
+    boxes = page.boxes[reduction.sources_of(best)].tolist()
+    assert [list(box) for box in hit.matches[0].boxes] == boxes
 
 
 def test_a_filter_reaches_the_search(store):
@@ -178,3 +180,43 @@ def test_a_store_is_searched_from_any_thread(store):
     with ThreadPoolExecutor(1) as pool:
         ((hit, _),) = pool.submit(search_many, store, XYZ, ["x"]).result()
     assert hit.name == "a.pdf#1"
+
+
+def test_a_question_may_be_vectors_alone(store):
+    commit(store, document("a.pdf", [[X], [Y]]))
+    ((hit, _),) = find(store, [Question.of(np.float32([Y]))])
+    assert (hit.name, hit.score, hit.matches[0].word) == ("a.pdf#2", 1.0, "")
+
+
+def test_a_glob_that_is_the_name_of_a_document_means_that_document(store):
+    commit(store, document("/d/a[1].pdf", [[X]]), document("/d/a1.pdf", [[X]]))
+    ((hit,),) = search_many(store, XYZ, ["x"], which=Filter(documents=("a[1].pdf",)))
+    assert hit.document == "/d/a[1].pdf"
+
+
+class FirstPages:
+    """A first stage that thinks well of the first page of each document, and of no other."""
+
+    def candidates(self, reader, queries, which):  # noqa: ARG002
+        first = [name for name in reader.pages() if name.number == 1]
+        return [first for _ in queries]
+
+
+def test_a_first_stage_chooses_what_is_scored_and_scores_stay_exact(store):
+    commit(store, document("a.pdf", [[Y], [X]]), document("b.pdf", [[0.5 * X], [X]]))
+    (hits,) = find(store, questions(XYZ, ["x"]), first_stage=FirstPages())
+    assert [(hit.name, hit.score) for hit in hits] == [("b.pdf#1", 0.5), ("a.pdf#1", 0.0)]
+    which = Filter(documents=("a.pdf",))
+    ((hit,),) = find(store, questions(XYZ, ["x"]), 5, which, first_stage=FirstPages())
+    assert hit.name == "a.pdf#1"
+
+
+def test_one_page_is_asked_by_being_the_only_candidate(store):
+    commit(store, document("a.pdf", [[X], [Y]]))
+    ((hit,),) = find(store, questions(XYZ, ["x"]), among=[[PageName("a.pdf", 2)]])
+    assert (hit.name, hit.score) == ("a.pdf#2", 0.0)
+
+
+def test_text_instead_of_a_list_of_queries_is_refused():
+    with pytest.raises(ScoringError, match=r"takes a list of queries; for one, call search\('x'\)"):
+        questions(XYZ, "x")

@@ -6,7 +6,7 @@ import pytest
 
 from docpruner.codecs import CODEC_NAMES
 from docpruner.errors import CodecError, IndexStateError
-from docpruner.index.settings import Settings
+from docpruner.stores.settings import Settings
 
 
 @pytest.mark.parametrize("importances", [True, False])

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docpruner.errors import DamagedIndexError
-from docpruner.index.page_map import (
+from docpruner.reduce import reducer
+from docpruner.reduce.keep import keep_patches, merge_patches
+from docpruner.stores.page_map import (
     HEADER,
     IMPORTANCES,
     MERGED,
@@ -24,8 +26,6 @@ from docpruner.index.page_map import (
     rounded_importance,
     unpack,
 )
-from docpruner.reduce import reducer
-from docpruner.reduce.keep import keep_patches, merge_patches
 from docpruner.types import SPECIAL, PageEmbedding, Reduction
 
 share = st.floats(0, 1, width=32)

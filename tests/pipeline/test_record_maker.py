@@ -1,0 +1,81 @@
+"""What is stored of a page whose words were recognised."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from docpruner.errors import PageError
+from docpruner.pipeline.record_maker import RecordMaker
+from docpruner.stores.settings import Settings
+from docpruner.types import SPECIAL, Page, PageEmbedding, Word
+from pipeline.made import WordEncoder
+
+WORDS = (Word("rent", (0.0, 0.0, 0.2, 0.1)), Word("May", (0.3, 0.0, 0.4, 0.1)))
+
+
+class MarkedEncoder(WordEncoder):
+    """Puts a special token before the words."""
+
+    def encode_pages(self, pages) -> list[PageEmbedding]:
+        return [self._marked(page) for page in super().encode_pages(pages)]
+
+    def _marked(self, page: PageEmbedding) -> PageEmbedding:
+        first = np.ones((1, page.dim), np.float32)
+        return replace(
+            page,
+            vectors=np.concatenate([first, page.vectors]),
+            importance=np.append(0, page.importance),
+            cells=np.append(SPECIAL, page.cells),
+            boxes=np.concatenate([np.zeros((1, 4)), page.boxes]),
+        )
+
+
+@pytest.mark.parametrize(
+    ("encoder", "source", "stored"),
+    [
+        (WordEncoder(), "ocr", ("rent", "May")),
+        (WordEncoder(), "text layer", ()),  # they are in the file
+        (MarkedEncoder(), "ocr", ()),  # which vector is which word, is not known
+    ],
+)
+def test_recognised_words_are_stored_where_each_has_a_vector(encoder, source, stored):
+    settings = Settings.new(encoder.name, encoder.dim, "none")
+    page = Page("scan.png#1", lambda: None, WORDS, words_from=source)
+    (made,) = RecordMaker(encoder, settings).make([("scan.png", page)])
+    assert made.record.provenance.words == stored
+
+
+def test_a_record_needs_no_encoder_if_the_page_comes_with_its_embedding():
+    (embedding,) = WordEncoder().encode_pages([Page("a.pdf#2", lambda: None, WORDS)])
+    page = Page("a.pdf#2", lambda: None, number=2, embedding=embedding)
+    settings = Settings.new("words", 16, "none", "float32")
+    (made,) = RecordMaker(None, settings).make([("a.pdf", page)])
+    assert (made.record.document, made.record.number) == ("a.pdf", 2)
+    assert np.array_equal(made.record.vectors.decode(), embedding.vectors)
+
+
+def test_an_embedding_of_other_dimensions_is_a_problem_of_its_page():
+    (embedding,) = WordEncoder().encode_pages([Page("a.pdf#2", lambda: None, WORDS)])
+    page = Page("a.pdf#2", lambda: None, number=2, embedding=embedding)
+    (made,) = RecordMaker(None, Settings.new("other", 8, "none")).make([("a.pdf", page)])
+    assert isinstance(made.record, PageError)
+    assert str(made.record).startswith("a.pdf#2: has vectors of 16 dimensions, the index 8")
+
+
+def test_odd_thresholds_are_told_from_the_reduction_in_any_thread():
+    """Warnings are caught for the whole process, so two threads would count each other's."""
+    settings = Settings.new("words", 16, "docpruner:k=0")
+    same = tuple(Word(text, (0.0, 0.0, 1.0, 1.0)) for text in ("four", "five"))
+    other = tuple(Word(text, (0.0, 0.0, 1.0, 1.0)) for text in ("a", "bb", "cccccc", "ddddddd"))
+    pages = [("a.pdf", Page("a.pdf#1", lambda: None, same)), ("b.pdf", Page("b#1", print, other))]
+
+    def count(_: int) -> int:
+        made = RecordMaker(WordEncoder(), settings).make(pages * 10)
+        return sum(result.odd_threshold for result in made)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(count, range(64))) == {10}

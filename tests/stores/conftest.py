@@ -1,0 +1,24 @@
+"""The store of examples/ as another package would bring it: found by its entry point."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="session")
+def other_package(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "one_file_store.py").write_bytes((EXAMPLES / "one_file_store.py").read_bytes())
+    described = folder / "one_file_store-1.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: one-file-store\nVersion: 1\n")
+    (described / "entry_points.txt").write_text(
+        "[docpruner.stores]\none-file = one_file_store:OneFileStore\n"
+    )
+    sys.path.insert(0, str(folder))
+    yield
+    sys.path.remove(str(folder))
+    sys.modules.pop("one_file_store", None)

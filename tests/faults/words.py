@@ -19,6 +19,7 @@ class WordEncoder:
     name = "words"
     dim = DIM
     prompt = "default"
+    reads = "words"
     pixels = None
 
     def __init__(self, seconds: float = 0.0) -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from PIL import Image, ImageDraw
 
 from docpruner.errors import DocPrunerError
+from docpruner.hits import Match
 from docpruner.pictures.colours import LIT, MUTED, STRONG, WHITE, WORDS, Colour, mixed
 from docpruner.pictures.legend import Entry, Ink, pairs, swatch, with_legend
 from docpruner.pictures.lettering import LEAST_SIZE, bare, drawable, is_drawable, text_size
@@ -34,7 +35,6 @@ from docpruner.pictures.tags import (
     place_tags,
     tag_size,
 )
-from docpruner.types import Match
 
 TAGGED = len(WORDS)  # words that get a tag
 STRONG_ENOUGH = 0.2  # of the best score, to get one

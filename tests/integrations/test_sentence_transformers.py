@@ -29,7 +29,6 @@ from transformers import ModernBertConfig, ModernBertModel
 from transformers.modeling_utils import AttentionInterface
 
 from docpruner import SPECIAL, PageEmbedding, reducer
-from docpruner.encoders import attention
 from docpruner.encoders.tap import attention_layers
 from docpruner.errors import (
     EncoderError,

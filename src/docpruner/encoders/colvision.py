@@ -13,7 +13,7 @@ from torch import Tensor
 
 from docpruner.encoders.checkpoint import base_and_config, tensor_names
 from docpruner.encoders.families import FAMILIES, REFUSED, Family, PageTokens
-from docpruner.encoders.images import page_image, page_name
+from docpruner.encoders.page_images import page_image, page_name
 from docpruner.encoders.registry import EncoderName, Importance, Reads
 from docpruner.encoders.runtime import best_device, best_dtype, default_batch_size, in_batches
 from docpruner.encoders.tap import ImportanceTap, centrality_tap, importance_tap

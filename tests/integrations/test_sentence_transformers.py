@@ -401,7 +401,7 @@ def test_the_snippets_of_the_docs_run(folders, pages, tmp_path, monkeypatch):
 
 def nobody_listens() -> bool:
     look_up = AttentionInterface.get_interface
-    return not attention._listeners and look_up is attention._plain_look_up
+    return not global_attention._listeners and look_up is global_attention._plain_look_up
 
 
 @both_kinds

@@ -138,11 +138,11 @@ class FolderWriter:
 
     def _set_metadata(self, document: int, metadata: Metadata) -> None:
         entry = "SELECT path, sha256, bytes, pages FROM documents WHERE id = ?"
-        values = self._run(entry, document).fetchone()
+        name, sha256, size, pages = self._run(entry, document).fetchone()
         text = _as_json(metadata)
         self._run(
             "UPDATE documents SET metadata = ?, checksum = ? WHERE id = ?",
-            text, document_checksum(*values, text), document,
+            text, document_checksum(name, sha256, size, pages, text), document,
         )  # fmt: skip
 
     def _rename_pages(self, document: int, new: str, committed: Mapping[int, int]) -> None:

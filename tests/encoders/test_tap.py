@@ -30,7 +30,7 @@ from torch.testing import assert_close
 from transformers import AutoModel, SiglipVisionConfig, SiglipVisionModel
 from transformers.modeling_utils import AttentionInterface
 
-from docpruner.encoders import tap
+from docpruner.encoders import global_attention, tap
 from docpruner.encoders.global_attention import AttentionCall
 from docpruner.encoders.tap import attention_layers, centrality_tap, importance_tap
 from docpruner.errors import TapError

@@ -29,6 +29,7 @@ from transformers import ModernBertConfig, ModernBertModel
 from transformers.modeling_utils import AttentionInterface
 
 from docpruner import SPECIAL, PageEmbedding, reducer
+from docpruner.encoders import global_attention
 from docpruner.encoders.tap import attention_layers
 from docpruner.errors import (
     EncoderError,

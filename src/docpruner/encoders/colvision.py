@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -90,6 +91,8 @@ class ColVisionEncoder:
         self.prompt: Prompt = prompt
         self.importance: Importance = importance
         self.family = family_of(model.config.to_dict())
+        self._processing = threading.Lock()  # a fast tokenizer changes while it works
+        self._running = threading.Lock()  # the tap hears every pass of the model
         if prompt == "noise-filtering":
             self._use_noise_filtering_prompt()
 
@@ -107,7 +110,8 @@ class ColVisionEncoder:
         return min(2 * self.family.pixels(self.processor), MOST_PIXELS)
 
     def query_words(self, text: str) -> list[str]:
-        batch = self._prepare_queries([text])
+        with self._processing:
+            batch = self._prepare_queries([text])
         ids = batch["input_ids"][0][batch["attention_mask"][0].bool()]
         return [self.processor.tokenizer.decode([token]) for token in ids.tolist()]
 
@@ -124,12 +128,14 @@ class ColVisionEncoder:
     @torch.inference_mode()
     def _encode_batch(self, pages: Sequence[tuple[Page | Image, str]]) -> list[PageEmbedding]:
         names = [name for _, name in pages]
+        images = [page_image(page) for page, _ in pages]
         try:
-            batch = self._prepare_pages([page_image(page) for page, _ in pages])
+            with self._processing:
+                batch = self._prepare_pages(images)
         except ValueError as error:  # such as a strip 200 times as long as wide
             raise EncoderError(f"{' or '.join(names)} can't be prepared: {error}") from error
         batch = batch.to(self.model.device)
-        with self._tap(batch) as tap:
+        with self._running, self._tap(batch) as tap:
             embeddings = self._run(batch, self.family.page_options)
         return page_embeddings(
             self.model,
@@ -143,13 +149,19 @@ class ColVisionEncoder:
 
     @torch.inference_mode()
     def _encode_plain_batch(self, pages: Sequence[Page | Image]) -> list[FloatArray]:
-        batch = self._prepare_pages([page_image(page) for page in pages]).to(self.model.device)
-        return _real_vectors(batch, self._run(batch, self.family.page_options))
+        with self._processing:
+            batch = self._prepare_pages([page_image(page) for page in pages])
+        batch = batch.to(self.model.device)
+        with self._running:
+            return _real_vectors(batch, self._run(batch, self.family.page_options))
 
     @torch.inference_mode()
     def _encode_query_batch(self, texts: Sequence[str]) -> list[FloatArray]:
-        batch = self._prepare_queries(list(texts)).to(self.model.device)
-        return _real_vectors(batch, self._run(batch, {}))
+        with self._processing:
+            batch = self._prepare_queries(list(texts))
+        batch = batch.to(self.model.device)
+        with self._running:
+            return _real_vectors(batch, self._run(batch, {}))
 
     def _tap(self, batch: Any) -> AbstractContextManager[ImportanceTap]:
         if self.importance == "centrality":

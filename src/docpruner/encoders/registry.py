@@ -169,7 +169,7 @@ def load_encoder(
         )
     if importlib.util.find_spec("colpali_engine") is None:
         raise MissingExtraError(f"the encoder {name}", "vlm")
-    from docpruner.encoders.colvision import load_colvision
+    from docpruner.encoders.colvision_loading import load_colvision
 
     return load_colvision(wanted, device=device, dtype=dtype, batch_size=batch_size)
 

@@ -194,7 +194,7 @@ def _unpacked(rows: Rows, dim: int, bits: int) -> Rows:
 def _decode_low(codec: str, rows: Rows, dim: int) -> FloatArray:
     factors = np.ascontiguousarray(rows[:, -2:]).view("<f2").astype(np.float32)
     levels = np.array(LEVELS[codec], np.float32)[_unpacked(rows[:, :-2], dim, _bits(codec))]
-    decoded: FloatArray = (levels * factors) @ rotation(dim)
+    decoded: FloatArray = np.matmul(levels * factors, rotation(dim))
     return decoded
 
 

@@ -17,8 +17,11 @@ import hashlib
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 
 from docpruner.types import BoolArray, FloatArray, readonly
+
+Matrix = npt.NDArray[np.float64]
 
 
 @cache
@@ -32,16 +35,16 @@ def rotation(dim: int) -> FloatArray:
     return readonly(rotated)
 
 
-def _hadamard(size: int) -> np.ndarray:
-    matrix = np.ones((1, 1))
+def _hadamard(size: int) -> Matrix:
+    matrix: Matrix = np.ones((1, 1))
     while len(matrix) < size:
         matrix = np.block([[matrix, matrix], [matrix, -matrix]])
-    return matrix / np.sqrt(size)
+    return np.divide(matrix, np.sqrt(size))
 
 
-def _cosines(size: int) -> np.ndarray:
+def _cosines(size: int) -> Matrix:
     row, column = np.arange(size)[:, None], np.arange(size)
-    matrix = np.cos(np.pi * (2 * column + 1) * row / (2 * size)) * np.sqrt(2 / size)
+    matrix: Matrix = np.cos(np.pi * (2 * column + 1) * row / (2 * size)) * np.sqrt(2 / size)
     matrix[0] /= np.sqrt(2)
     return matrix
 

@@ -4,8 +4,8 @@
     the rest    deflated (raw), one after another, each there if its flag says so:
       importances   a byte each (`page_map.importance_codes`); where they are finer than that, as in
                     an index of version 1, float16 shares of the largest
-      boxes         in reading order, in steps of 1/1023 of the page's width and 1/511 of its height:
-                    the gap to the word before, width, steps of the upper and of the lower edge
+      boxes         in reading order, in steps of 1/1023 of the page across and 1/511 down: the gap
+                    to the word before, width, steps of the upper and of the lower edge
       cells         nothing where they are the grid's own; else those that the middles of the boxes
                     don't lie in, if they are few
       kept          one code where all patches of at least that importance are kept, else a bit
@@ -184,7 +184,7 @@ def _sources(
 
 def _packed_boxes(boxes: FloatArray) -> tuple[bytes, FloatArray]:
     """As bytes, and as they will be read back."""
-    steps = np.float32(STEPS[VERSION] * 2)
+    steps = np.array(STEPS[VERSION] * 2, np.float32)
     left, top, right, bottom = np.rint(boxes * steps).astype(np.int32).T
     columns = (
         left - np.concatenate([[0], right[:-1]]),
@@ -262,7 +262,7 @@ class _Reader:
 
     def __init__(self, data: bytes, box_steps: tuple[int, int]) -> None:
         self._data, self._at = data, 0
-        self._box_steps = np.float32(box_steps * 2)
+        self._box_steps = np.array(box_steps * 2, np.float32)
 
     def _take(self, size: int) -> npt.NDArray[np.uint8]:
         if self._at + size > len(self._data):

@@ -290,7 +290,7 @@ def test_pictures_that_no_page_could_be_are_refused_alone(tmp_path):
         progress=lambda report: seen.append([str(problem) for problem in report.problems]),
     )
     assert encoded.page_ids == ["2"]
-    assert "bad#0: is 20000×20000 pixels large; scale it down" in seen[-1][0]
+    assert "bad#0: is too large (20000×20000 pixels); scale it down" in seen[-1][0]
     assert "bad#1: is not an image: it starts like a GIF image" in seen[-1][1]
 
 

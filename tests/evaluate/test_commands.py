@@ -28,14 +28,14 @@ WORDS = ("turbine", "parliament", "chocolate")
 def docpruner(tmp_path):
     """Runs a command in a folder of its own, with the libraries' caches there too."""
 
-    def run(*arguments: str) -> str:
+    def run(*arguments: str, fails: bool = False) -> str:
         homes = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "COLUMNS": "80"}
         command = [sys.executable, "-m", "docpruner", *arguments, "--cache", "cache"]
         done = subprocess.run(
             command, cwd=tmp_path, env=os.environ | homes, capture_output=True, text=True
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert done.returncode == fails, done.stderr
+        return done.stderr if fails else done.stdout
 
     return run
 
@@ -77,6 +77,13 @@ def test_calibrate_keeps_the_measure_of_the_data(docpruner, tmp_path):
     printed = docpruner("calibrate", "third", "--ocr", "--write", "pruning.toml")
     assert "nDCG@10 1.0000 instead of 1.0000 (100.0%)" in " ".join(printed.split())
     assert "100.0% of nDCG@10" in (tmp_path / "pruning.toml").read_text(encoding="utf-8")
+
+
+def test_calibrate_says_at_once_that_queries_are_too_few(docpruner, tmp_path):
+    words_to_read(tmp_path / "few", queries=19)
+    error = docpruner("calibrate", "few", fails=True)
+    assert "19 queries with answers are too few to choose by; it takes at least 20" in error
+    assert not (tmp_path / "cache").exists()
 
 
 def test_reproduce_averages_scores_and_times_each_data_set(docpruner, tmp_path):

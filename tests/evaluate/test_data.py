@@ -74,6 +74,16 @@ def test_a_wrong_line_is_named_with_its_number(folder, file, line, said):
         load_folder(folder)
 
 
+@pytest.mark.parametrize("relevance", [None, 0])
+def test_a_folder_without_answers_is_refused(folder, relevance):
+    qrels = folder / "qrels.jsonl"
+    qrels.write_text("")
+    if relevance is not None:
+        add_line(qrels, query_id="s-01", doc="annual-report.pdf", page=1, relevance=relevance)
+    with pytest.raises(DataError, match=r"qrels\.jsonl has no answers; write lines like"):
+        load_folder(folder)
+
+
 def test_a_line_separator_within_a_text_ends_no_line(folder):
     path = folder / "queries.jsonl"
     path.write_text(path.read_text() + '{"query_id": "u", "text": "a\u2028b"}\n\n')

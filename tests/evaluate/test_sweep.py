@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from docpruner import Index
+from docpruner.errors import DataError
 from docpruner.evaluate.data.own_folder import load_folder
 from docpruner.evaluate.measuring.encoded import encode_data
 from docpruner.evaluate.measuring.evaluation import evaluate, thresholds
@@ -75,6 +76,13 @@ def test_what_is_encoded_is_not_encoded_again(samples):
     again = encode_data(samples.data, Refusing(), cache=Path(samples.location).parent)
     assert (again.location, again.pages) == (samples.location, samples.pages)
     assert all(map(np.array_equal, again.queries, samples.queries))
+
+
+def test_without_answers_nothing_is_encoded(samples, tmp_path):
+    silent = replace(samples.data, qrels={})
+    with pytest.raises(DataError, match="samples: no query has an answer"):
+        encode_data(silent, builtin(), cache=tmp_path / "cache")
+    assert not (tmp_path / "cache").exists()
 
 
 def test_another_folder_is_encoded_apart(samples, tmp_path):

@@ -58,12 +58,13 @@ def run(
 
     Example: `docpruner calibrate my-data --target 0.99 --write pruning.toml`
     """
-    from docpruner.evaluate.measuring.calibration import choose
+    from docpruner.evaluate.measuring.calibration import choose, require_enough
 
     sets = load_data(data)
     if len(sets) > 1:
         names = ", ".join(one.name for one in sets[:3])
         raise DataError(f"{data} has {len(sets)} data sets; choose one of them, such as {names}")
+    require_enough(len(sets[0].judged))
     study = make_study(encoder, "front", cache, ocr, device, trust_remote_code)
     _, evaluation = measure(study, sets[0], quiet=json)
     results = evaluation.results

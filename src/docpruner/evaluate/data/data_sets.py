@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from docpruner.errors import DataError
 from docpruner.pages.sources import Source
 from docpruner.stores.records import PageName
 from docpruner.types import Page
@@ -56,3 +57,7 @@ class DataSet:
     def judged(self) -> tuple[Query, ...]:
         """The queries that have an answer; the others measure nothing."""
         return tuple(query for query in self.queries if any(self.qrels.get(query.id, {}).values()))
+
+    def require_answers(self) -> None:
+        if not self.judged:
+            raise DataError(f"{self.name}: no query has an answer, so there is nothing to measure")

@@ -26,7 +26,11 @@ def load_folder(folder: Path) -> DataSet:
     pages = FolderPages(below.resolve())
     queries = _queries(folder / "queries.jsonl")
     qrels = _qrels(folder / "qrels.jsonl", {query.id for query in queries}, _documents(pages))
-    return DataSet(folder.resolve().name, pages, queries, qrels)
+    data = DataSet(folder.resolve().name, pages, queries, qrels)
+    if not data.judged:
+        line = '{"query_id": "1", "doc": "report.pdf", "page": 3}'
+        raise DataError(f"{folder / 'qrels.jsonl'} has no answers; write lines like {line}")
+    return data
 
 
 def _documents(pages: FolderPages) -> set[str]:

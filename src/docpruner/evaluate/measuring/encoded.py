@@ -78,6 +78,7 @@ def encode_data(
 
     `ocr` recognises the words of pages without any, for an encoder that reads words.
     """
+    data.require_answers()
     ocr = ocr and encoder.reads == "words"
     place = (cache or default_cache()) / _name(data, encoder, ocr=ocr)
     with _store(str(place), encoder) as store:

@@ -33,6 +33,9 @@ class PageSet(Protocol):
     def source(self, *, pixels: int | None, ocr: bool) -> Source:
         """All of them, to be added to an index; `pixels` and `ocr` are those of `PageReader`."""
 
+    def content_hash(self, document: str) -> bytes | None:
+        """Of a document as it is now, as its source has it; None if there is no such document."""
+
     def page_id(self, page: PageName) -> str:
         """How answers refer to a page."""
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docpruner.errors import PageError
 from docpruner.evaluate.data.sampling import some_of
-from docpruner.pages.file_source import FileSource
+from docpruner.pages.file_source import FileDocument
 from docpruner.pages.files import find_files
 from docpruner.pages.page_files import PageFiles
 from docpruner.pages.parsed_page import DEFAULT_PIXELS
+from docpruner.pages.problems import unreachable
 from docpruner.pages.reader import PageReader, page_or_raise
 from docpruner.stores.records import PageName
 from docpruner.types import Page
@@ -21,12 +24,19 @@ from docpruner.types import Page
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+Stamp = tuple[Path, int, int]
+"""A file, its size and when it was changed last."""
+
 
 @dataclass(frozen=True)
 class FolderPages:
-    """PDFs and images below a folder; answers call a page `report.pdf#3`, with its folders."""
+    """PDFs and images below a folder; answers call a page `report.pdf#3`, with its folders.
+
+    A file is hashed once, however many encoders read it, unless it changes.
+    """
 
     folder: Path  # resolved
+    _hashes: dict[Stamp, bytes] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def key(self) -> str:
@@ -41,8 +51,22 @@ class FolderPages:
     def page_id(self, page: PageName) -> str:
         return f"{self.name_of(Path(page.document))}#{page.number}"
 
-    def source(self, *, pixels: int | None, ocr: bool) -> FileSource:
-        return FileSource([self.folder], pixels=pixels, ocr=ocr)
+    def source(self, *, pixels: int | None, ocr: bool) -> FolderSource:
+        return FolderSource(self, pixels=pixels, ocr=ocr)
+
+    def content_hash(self, document: str) -> bytes | None:
+        try:
+            return self.hash_of(Path(document))
+        except OSError:
+            return None
+
+    def hash_of(self, file: Path) -> bytes:
+        status = file.stat()
+        stamp = file, status.st_size, status.st_mtime_ns
+        if stamp not in self._hashes:
+            with file.open("rb") as content:
+                self._hashes[stamp] = hashlib.file_digest(content, "sha256").digest()
+        return self._hashes[stamp]
 
     def picture(self, page: PageName) -> Image:
         with closing(PageFiles()) as files:
@@ -58,6 +82,37 @@ class FolderPages:
             return some_of(places, count, partial(_read_page, reader))
 
 
+class FolderSource:
+    """All files of a data set, to be added to an index that holds nothing else."""
+
+    def __init__(self, pages: FolderPages, *, pixels: int | None, ocr: bool) -> None:
+        self._pages = pages
+        self._files = list(find_files([pages.folder]))
+        self._names = {str(file) for file in self._files if isinstance(file, Path)}
+        self._reader = PageReader(pixels=pixels, ocr=ocr)
+        self.size = sum(_size(name) for name in self._names)
+
+    def documents(self) -> Iterator[FileDocument | PageError]:
+        for file in self._files:
+            if isinstance(file, PageError):
+                yield file
+                continue
+            try:
+                content_hash = self._pages.hash_of(file)
+                yield FileDocument(file, content_hash, file.stat().st_size, self._reader)
+            except OSError as error:
+                yield unreachable(file, error)
+
+    def covers(self, document: str) -> bool:  # noqa: ARG002
+        return True
+
+    def is_gone(self, document: str) -> bool:
+        return document not in self._names
+
+    def close(self) -> None:
+        self._reader.close()
+
+
 def _page_numbers(reader: PageReader, file: Path) -> range:
     try:
         return range(1, reader.open(file) + 1)
@@ -69,3 +124,10 @@ def _read_page(reader: PageReader, page: PageName) -> Page:
     reader.open(Path(page.document))
     (read,) = reader.pages([page.number])
     return page_or_raise(read)
+
+
+def _size(name: str) -> int:
+    try:
+        return Path(name).stat().st_size
+    except OSError:  # reported when it is read
+        return 0

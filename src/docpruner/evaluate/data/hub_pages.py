@@ -45,6 +45,9 @@ class HubPages:
     def source(self, *, pixels: int | None, ocr: bool) -> HubSource:
         return HubSource(self, pixels=pixels, ocr=ocr)
 
+    def content_hash(self, document: str) -> bytes | None:
+        return self.content_hashes.get(document)
+
     def page_id(self, page: PageName) -> str:
         return page.document
 

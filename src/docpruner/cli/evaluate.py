@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from docpruner.cli.adding import Bar
 from docpruner.cli.arguments import DeviceOption, TrustOption
+from docpruner.cli.encoding_bar import EncodingBar
 from docpruner.cli.output import JsonOption, console, counting, print_json, shown_path
 from docpruner.encoders.registry import EncoderName, load_encoder
 
@@ -126,8 +126,7 @@ def make_study(
 
 def measure(study: Study, data: DataSet, *, quiet: bool) -> tuple[EncodedData, Evaluation]:
     """With a bar for the pages to encode, and another for the sweep over them."""
-    bar = Bar(quiet=quiet)
-    with bar:
-        encoded = study.encode(data, bar.watch)
+    with EncodingBar(quiet=quiet) as bar:
+        encoded = study.encode(data, bar.update)
     with counting("measuring", quiet=quiet) as progress:
         return encoded, study.measure(encoded, progress)

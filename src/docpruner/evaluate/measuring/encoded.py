@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from docpruner.codecs import CodecName
 from docpruner.encoders.registry import Encoder, EncoderName
 from docpruner.errors import DataError
 from docpruner.evaluate.data.data_sets import DataSet
@@ -28,6 +29,7 @@ from docpruner.stores.settings import Settings
 from docpruner.types import FloatArray, PageEmbedding
 
 FORMAT = 2  # of what is cached; another number leaves the old alone
+CODEC: CodecName = "float32"  # as encoded: a setting is rounded by its own codec and no other
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,4 +153,4 @@ def _name(data: DataSet, encoder: Encoder, *, ocr: bool) -> str:
 def _store(location: str, encoder: Encoder) -> Store:
     if store_exists(location):
         return open_store(location)
-    return create_store(location, Settings.new(encoder.name, encoder.dim, "none", "float16"))
+    return create_store(location, Settings.new(encoder.name, encoder.dim, "none", CODEC))

@@ -15,6 +15,7 @@ from docpruner.evaluate.data.own_folder import load_folder
 from docpruner.evaluate.measuring.encoded import encode_data
 from docpruner.evaluate.measuring.evaluation import evaluate, thresholds
 from docpruner.evaluate.measuring.methods import read_setting
+from docpruner.evaluate.measuring.results import Results
 from docpruner.evaluate.measuring.sweep import sweep
 from docpruner.pages.reader import pages_of
 from docpruner.stores.records import PageName
@@ -135,6 +136,19 @@ def test_results_have_all_that_is_asked_of_them(evaluation):
     assert pruned.stored_bytes < base.stored_bytes
     assert results.settings[2].stored_bytes == results.settings[2].bytes_per_page["int8"]
     assert set(results.per_query) == {"none", "docpruner:k=-0.25"}
+
+
+def test_of_a_base_that_finds_nothing_no_share_is_given(samples, tmp_path):
+    qrels = {query.id: {"annual-report.pdf#99": 1} for query in samples.data.queries}
+    lost = replace(samples, data=replace(samples.data, qrels=qrels))
+    results = evaluate(lost, SETTINGS[:3], workers=1).results
+    assert [setting.relative for setting in results.settings] == [None] * 3
+    assert results.notes[-1] == (
+        "nothing is found even without pruning (nDCG@5 is 0 for every query), so nothing can be "
+        "compared with it"
+    )
+    results.save(tmp_path)
+    assert Results.load(tmp_path / "results.json") == results
 
 
 def test_an_answer_that_is_no_page_is_noted(samples):

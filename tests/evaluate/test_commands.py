@@ -71,6 +71,29 @@ def test_evaluate_times_encoding_if_asked(docpruner, tmp_path):
     assert "pages timed" in (tmp_path / "evaluation" / "report.html").read_text(encoding="utf-8")
 
 
+def test_results_are_replaced_only_on_request(docpruner, tmp_path):
+    sample_folder(tmp_path / "data")
+    (tmp_path / "evaluation").mkdir()
+    older = tmp_path / "evaluation" / "results.json"
+    older.write_text("of hours")
+    error = docpruner("evaluate", "data", "--methods", "none", fails=True)
+    assert "evaluation holds results already; choose another folder with --output, or" in error
+    assert older.read_text() == "of hours"
+    assert not (tmp_path / "cache").exists()  # it is said before anything is done
+    docpruner("evaluate", "data", "--methods", "none", "--force")
+    assert len(Results.load(older).settings) == 1
+
+
+def test_reproduce_does_not_replace_results_either(docpruner, tmp_path):
+    for name in VIDORE_V2:
+        parts(tmp_path / name)
+    folder = tmp_path / "reproduction" / VIDORE_V2[1].replace("/", "_")
+    folder.mkdir(parents=True)
+    (folder / "results.json").write_text("of hours")
+    error = docpruner("reproduce", "vidore-v2", "--encoder", "builtin", fails=True)
+    assert f"{folder.name} holds results already" in error
+
+
 def test_calibrate_keeps_the_measure_of_the_data(docpruner, tmp_path):
     pytest.importorskip("rapidocr", reason="the extra ocr is not installed")
     words_to_read(tmp_path / "third", third=True, queries=21)

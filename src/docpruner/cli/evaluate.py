@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from docpruner.cli.arguments import DeviceOption, TrustOption
 from docpruner.cli.encoding_bar import EncodingBar
 from docpruner.cli.output import JsonOption, console, counting, print_json, shown_path
 from docpruner.encoders.registry import EncoderName, load_encoder
+from docpruner.errors import DataError
 
 if TYPE_CHECKING:
     from docpruner.evaluate.data.data_sets import DataSet
@@ -35,6 +37,9 @@ LatencyOption = Annotated[
     typer.Option(
         metavar="PAGES", min=0, help="Also time encoding on this many pages: plain, pruned, OCR."
     ),
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Replace results that are in the output folder already.")
 ]
 DataArgument = Annotated[
     str,
@@ -63,6 +68,7 @@ def run(
     cache: CacheOption = None,
     ocr: OcrOption = False,
     latency: LatencyOption = 0,
+    force: ForceOption = False,
     device: DeviceOption = None,
     trust_remote_code: TrustOption = False,
     json: JsonOption = False,
@@ -78,11 +84,12 @@ def run(
     from docpruner.evaluate.report.written_files import write_all
 
     sets = load_data(data)
+    folders = [output] if len(sets) == 1 else [folder_of(one, output) for one in sets]
+    refuse_to_replace(folders, force=force)
     study = make_study(encoder, methods, cache, ocr, device, trust_remote_code, latency)
-    for one in sets:
+    for one, folder in zip(sets, folders, strict=True):
         encoded, evaluation = measure(study, one, quiet=json)
         results = evaluation.results
-        folder = output if len(sets) == 1 else output / one.name.replace("/", "_")
         report = write_all(encoded, results, folder)
         if json:
             print_json({"report": str(report), "results": str(folder / "results.json")})
@@ -104,6 +111,21 @@ def load_data(name: str) -> list[DataSet]:
     require_libraries()
     folder = Path(name)
     return [load_folder(folder)] if (folder / "queries.jsonl").exists() else load_benchmark(name)
+
+
+def folder_of(data: DataSet, output: Path) -> Path:
+    """For the results of one data set among several."""
+    return output / data.name.replace("/", "_")
+
+
+def refuse_to_replace(folders: Iterable[Path], *, force: bool) -> None:
+    """Before anything is measured: results may have taken hours."""
+    taken = next((folder for folder in folders if (folder / "results.json").exists()), None)
+    if taken is not None and not force:
+        raise DataError(
+            f"{taken} holds results already; choose another folder with --output, or replace them "
+            "with --force"
+        )
 
 
 def make_study(

@@ -27,7 +27,9 @@ EncoderOption = Annotated[
 ]
 CacheOption = Annotated[
     Path | None,
-    typer.Option("--cache", help="Folder that keeps encoded pages. [default: the user's cache]"),
+    typer.Option(
+        "--cache", help="Folder that keeps encoded pages. [default: ~/.cache/docpruner/evaluate]"
+    ),
 ]
 OcrOption = Annotated[
     bool, typer.Option("--ocr", help="Recognise the words of pages that have none (extra ocr).")
@@ -39,7 +41,7 @@ LatencyOption = Annotated[
     ),
 ]
 ForceOption = Annotated[
-    bool, typer.Option("--force", help="Replace results that are in the output folder already.")
+    bool, typer.Option("--force", help="Replace results that are already in the output folder.")
 ]
 DataArgument = Annotated[
     str,

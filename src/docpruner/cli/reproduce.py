@@ -35,7 +35,9 @@ class Benchmark(StrEnum):
 
 
 def run(
-    benchmark: Annotated[Benchmark, typer.Argument(help="One of the paper's.", show_default=False)],
+    benchmark: Annotated[
+        Benchmark, typer.Argument(help="One of the paper's benchmarks.", show_default=False)
+    ],
     encoder: Annotated[
         str, typer.Option("--encoder", help="A Hugging Face repository, or a folder.")
     ] = "vidore/colqwen2.5-v0.2",
@@ -53,7 +55,7 @@ def run(
     trust_remote_code: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Run the paper's experiment and print our figures beside the paper's.
+    """Run the paper's experiment and print our figures beside its own.
 
     Data sets are downloaded, or taken from copies in the current folder (vidore/…, jinaai/…).
 

@@ -37,6 +37,8 @@ ENDINGS = (
 
 @dataclass(frozen=True, eq=False)
 class HubPages:
+    """Pictures in the rows of a table; answers call a page by the id of its row."""
+
     name: str  # of the data set
     key: str
     pictures: Any  # datasets.Dataset with the column image, undecoded

@@ -104,7 +104,8 @@ def test_of_the_stores_others_know_the_contract_alone(path):
 
 
 def test_one_store_does_not_know_another():
-    folder = {name for path in (PACKAGE / "stores" / "folder").glob("*.py") for name in imported(path)}
+    inside = (PACKAGE / "stores" / "folder").glob("*.py")
+    folder = {name for path in inside for name in imported(path)}
     assert not any(name.startswith("stores.memory") for name in folder)
     memory = imported(PACKAGE / "stores" / "memory.py")
     assert not any(name.startswith("stores.folder") for name in memory)

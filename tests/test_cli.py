@@ -13,15 +13,13 @@ import pytest
 from fpdf import FPDF
 
 import docpruner as docpruner_package
+from cli_process import docpruner
+from docpruner.cli.lazy_commands import COMMANDS as COMMAND_SOURCES
+from docpruner.cli.lazy_commands import load
 from docpruner.maxsim import kernels
 from docpruner.reduce import STRATEGIES
 
 SAMPLES = Path(docpruner_package.__file__).parent / "samples"
-
-
-def docpruner(*arguments: str, at: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "docpruner", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=at)
 
 
 def test_strategies_lists_every_strategy_with_its_grid():
@@ -67,8 +65,8 @@ main()
 
 
 COMMANDS = [
-    *("index", "search", "stats", "delete", "compact", "verify", "prune", "explain", "serve"),
-    *("evaluate", "calibrate", "reproduce", "strategies", "doctor", "demo"),
+    *("index", "search", "list", "metadata", "stats", "delete", "compact", "verify", "prune"),
+    *("explain", "serve", "evaluate", "calibrate", "reproduce", "strategies", "doctor", "demo"),
 ]
 
 
@@ -80,8 +78,15 @@ def test_all_commands_are_listed():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_an_example(command):
-    assert f"docpruner {command}" in docpruner(command, "--help").stdout.split("Example")[1]
+def test_every_command_has_help_with_an_example_and_no_types_of_python(command):
+    shown = docpruner(command, "--help").stdout
+    assert f"docpruner {command}" in shown.split("Example")[1]
+    assert "<" not in shown
+
+
+def test_the_list_of_commands_says_what_they_say_themselves():
+    for name, source in COMMAND_SOURCES.items():
+        assert load(name).help.splitlines()[0] == source.summary, name
 
 
 def test_version_and_wrong_commands():
@@ -104,9 +109,9 @@ def folder(tmp_path_factory) -> Path:
     (folder / "docs" / "page.pdf").write_text("<html>")
     done = docpruner("index", "my.idx", "docs", "--metadata", "year=2024", at=folder)
     assert done.returncode == 3, done.stderr
-    assert "documents 3 added" in done.stdout
+    assert "3 documents added" in done.stdout
     assert "% saved" in done.stdout
-    assert "without words: 1 of the pages" in done.stdout
+    assert "1 page has no words, so this encoder can't find it; --ocr recognises" in done.stdout
     assert "left out docs/page.pdf: is not a PDF: it starts like a web page" in done.stderr
     return folder
 
@@ -129,6 +134,7 @@ def test_search_for_programs_with_pictures(folder):
     )
     assert best["metadata"] == {"year": "2024"}
     assert {"query": "lease", "page": "Lease"} in best["matched"]
+    assert "Lease" in best["snippet"]
     assert all(
         0 <= edge <= 1 for match in best["matches"] for box in match["boxes"] for edge in box
     )
@@ -207,7 +213,7 @@ def test_what_if_then_prune_then_delete_then_compact_then_verify(folder):
     assert found.returncode == 1
     assert "#1: its bytes have changed" in found.stdout
     again = docpruner("index", "copy.idx", "docs/product-launch-slides.pdf", at=folder)
-    assert "documents 1 completed" in again.stdout
+    assert "1 document completed" in again.stdout
     assert docpruner("verify", "copy.idx", at=folder).returncode == 0
 
 
@@ -215,12 +221,12 @@ def test_what_if_then_prune_then_delete_then_compact_then_verify(folder):
     ("arguments", "said"),
     [
         (["search", "nowhere", "x"], "nowhere holds no index; make one with: docpruner index"),
-        (["search", "my.idx", "x", "--pages", "9-3"], "pages 9-3 is no range of pages"),
-        (["search", "my.idx", "x", "--metadata", "year"], "metadata year is not KEY=VALUE"),
+        (["search", "my.idx", "x", "--pages", "9-3"], "'9-3' is not a page range"),
+        (["search", "my.idx", "x", "--metadata", "year"], "metadata 'year' is not KEY=VALUE"),
         (["index", "my.idx", "docs", "--spec", "docpruner:k=1"], "has spec docpruner:k=-0.25"),
         (["index", "my.idx", "docs", "--codec", "float16"], "has codec int8, not float16"),
         (["index", "my.idx", "docs", "--encoder", "some/model"], "has encoder builtin-v1, not"),
-        (["index", "docs", "docs"], "docs is not an empty folder; choose another"),
+        (["index", "docs", "docs"], "docs is not empty; choose another folder"),
         (["prune", "my.idx", "docpruner:k=-1"], "index the documents again to keep more"),
         (["prune", "my.idx", "docprune"], "docprune"),
     ],

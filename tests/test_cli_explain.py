@@ -194,7 +194,7 @@ def test_how_a_given_page_answers(folder):
         (["nowhere.pdf"], "nowhere.pdf: does not exist; check the path"),
         (["product-launch-slides.pdf", "--page", "10"], "#10: has only 9 pages; ask for one"),
         (["product-launch-slides.pdf", "--page", "0"], "#0: has only 9 pages; ask for one"),
-        (["product-launch-slides.pdf", "--page", "two"], "--page two is no number of a page"),
+        (["product-launch-slides.pdf", "--page", "two"], "--page two is not a page number"),
         (["product-launch-slides.pdf", "--pages", "12-"], "#12: has only 9 pages; ask for one"),
         (["product-launch-slides.pdf", "--k", "1", "--spec", "none"], "give one of the two"),
         (["product-launch-slides.pdf", "-k", "1"], "the factor of DocPruner is --k"),

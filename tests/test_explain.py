@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import warnings
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,22 +25,22 @@ from docpruner.explain import (
     Importances,
     answers,
     hit_picture,
-    look,
     matched_words,
     page_picture,
+    pruning_view,
     region,
     sheet_picture,
     word_number,
 )
-from docpruner.index.store import PageStore
-from docpruner.pages.document import draw_page
+from docpruner.hits import Match
+from docpruner.pages.page_files import PageFiles
 from docpruner.pictures import kept_picture
 from docpruner.pictures.colours import WORDS
-from docpruner.pictures.kept import kept_key
+from docpruner.pictures.kept_patches import kept_key
 from docpruner.pictures.legend import Ink, _broken
 from docpruner.pictures.lettering import text_size
 from docpruner.pictures.tags import Print, place_tags
-from docpruner.types import Match, PageEmbedding, cell_boxes
+from docpruner.types import PageEmbedding, cell_boxes
 from pipeline.made import SAMPLES, builtin
 
 ARTICLE, FORM = SAMPLES / "tidal-energy-article.pdf", SAMPLES / "travel-expense-form.pdf"
@@ -62,8 +64,19 @@ def match(*boxes, word="word", score=1.0) -> Match:
     return Match(word, score, boxes)
 
 
-def made_hit(document, *matches: Match) -> Hit:
-    return Hit(str(document), 1, 1.0, matches)
+def made_hit(document, *matches: Match, files: PageFiles | None = None) -> Hit:
+    return Hit(str(document), 1, 1.0, matches, files=files)
+
+
+@pytest.fixture
+def files() -> Iterator[PageFiles]:
+    with closing(PageFiles()) as opened:
+        yield opened
+
+
+def drawn(path: Path, number: int) -> Image.Image:
+    with closing(PageFiles()) as files:
+        return files.picture(str(path), number, PIXELS)
 
 
 def ink(image, box) -> float:
@@ -94,18 +107,17 @@ def test_a_word_counts_from_35_per_cent_of_the_best_score(score, counts):
     assert ("weak" in dict(matched_words(made))) is counts
 
 
-def test_many_words_under_a_match_are_cut_off():
-    whole = made_hit(FORM, match((0, 0, 1, 1)))
+def test_many_words_under_a_match_are_cut_off(files):
+    whole = made_hit(FORM, match((0, 0, 1, 1)), files=files)
     ((_, text),) = matched_words(whole)
     assert text.endswith(" …")
     assert len(text.split()) == 5
 
 
 @pytest.mark.parametrize("name", ["site-plan.png", "missing.pdf"])
-def test_where_there_is_no_text_the_place_is_named(name):
-    assert matched_words(made_hit(SAMPLES / name, match((0.9, 0.9, 1, 1)))) == [
-        ("word", "bottom right")
-    ]
+def test_where_there_is_no_text_the_place_is_named(name, files):
+    silent = made_hit(SAMPLES / name, match((0.9, 0.9, 1, 1)), files=files)
+    assert matched_words(silent) == [("word", "bottom right")]
 
 
 def test_a_match_of_a_special_token_has_no_place_and_is_left_out():
@@ -139,7 +151,7 @@ def test_regions_are_thirds_of_the_page(boxes, name):
 
 
 def test_the_picture_of_a_hit_is_the_page_with_a_legend_below(hit):
-    page = draw_page(FORM, 1, PIXELS)
+    page = drawn(FORM, 1)
     picture = hit_picture(hit)
     assert picture.width == page.width
     assert page.height < picture.height < 1.3 * page.height
@@ -163,18 +175,18 @@ def test_a_hit_whose_document_is_gone_has_no_picture():
 
 def test_the_picture_of_what_was_kept_shows_kept_words_darker_than_pruned_ones(index):
     stored = index.page(str(ARTICLE), 2)
-    page = draw_page(ARTICLE, 2, PIXELS)
+    page = drawn(ARTICLE, 2)
     picture = page_picture(stored)
     assert picture.width == page.width
     assert page.height < picture.height < 1.3 * page.height
     grey = np.asarray(picture.convert("L"), float)
 
     def darkness(rows) -> float:
-        x0, y0, x1, y1 = (stored.map.boxes[rows] * [*page.size, *page.size]).astype(int).T
+        x0, y0, x1, y1 = (stored.provenance.boxes[rows] * [*page.size, *page.size]).astype(int).T
         parts = zip(x0, y0, x1 + 1, y1 + 1, strict=True)
         return float(np.mean([grey[b:d, a:c].min() for a, b, c, d in parts]))
 
-    kept = stored.map.kept
+    kept = stored.provenance.kept
     assert darkness(kept) < darkness(~kept) - 50
 
 
@@ -182,8 +194,8 @@ def test_the_picture_of_what_was_kept_needs_no_importances(tmp_path):
     with Index.create(tmp_path / "index", encoder=builtin(), importances=False) as index:
         index.add(FORM)
         stored = index.page(str(FORM), 1)
-    assert stored.map.importance is None
-    assert page_picture(stored).width == draw_page(FORM, 1, PIXELS).width
+    assert stored.provenance.importance is None
+    assert page_picture(stored).width == drawn(FORM, 1).width
 
 
 # ---------------------------------------------------------------------- in figures
@@ -196,7 +208,7 @@ def page_of(importance, boxes=None):
 
 def test_the_figures_are_those_of_the_threshold():
     """μ = 2.5, σ = √1.25 ≈ 1.118; τ = 2.5 - 0.25·1.118 ≈ 2.22 keeps the 3 and the 4."""
-    seen = look(page_of([1, 2, 3, 4]))
+    seen = pruning_view(page_of([1, 2, 3, 4]))
     assert (seen.spec, seen.kept.tolist()) == ("docpruner:k=-0.25", [False, False, True, True])
     assert seen.mean == pytest.approx(2.5, rel=1e-3)
     assert seen.deviation == pytest.approx(1.25**0.5, rel=1e-3)
@@ -208,8 +220,10 @@ def test_the_figures_are_those_of_the_threshold():
 
 def test_another_spec_has_its_own_threshold_or_none():
     """k = 1: τ = 3.62 keeps the 4. A fixed share has no threshold of the page's own."""
-    assert look(page_of([1, 2, 3, 4]), "docpruner:k=1").kept.tolist() == [False] * 3 + [True]
-    shared = look(page_of([1, 2, 3, 4]), "attention-ratio:ratio=0.5")
+    assert pruning_view(page_of([1, 2, 3, 4]), "docpruner:k=1").kept.tolist() == [False] * 3 + [
+        True
+    ]
+    shared = pruning_view(page_of([1, 2, 3, 4]), "attention-ratio:ratio=0.5")
     assert shared.kept.sum() == 2
     assert shared.tau is None
     assert shared.mean == pytest.approx(2.5, rel=1e-3)
@@ -219,12 +233,12 @@ def test_robust_statistics_are_shown_as_they_were_used():
     """Nineteen 1s and a 100: Q3 + 3·IQR = 1, so μ = τ = 1 and σ = 0."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PruningWarning)
-        seen = look(page_of([1.0] * 19 + [100.0]), "docpruner:k=1,statistics=robust")
+        seen = pruning_view(page_of([1.0] * 19 + [100.0]), "docpruner:k=1,statistics=robust")
     assert (seen.mean, seen.deviation, seen.tau) == pytest.approx((1, 0, 1), rel=1e-3)
 
 
 def test_merged_patches_are_kept_in_fewer_vectors():
-    seen = look(page_of([1, 2, 3, 4]), "pool-1d:factor=2")
+    seen = pruning_view(page_of([1, 2, 3, 4]), "pool-1d:factor=2")
     assert (seen.share, seen.vectors) == (1.0, 2)
     assert dict(seen.legend)["in vectors"] == "2"
 
@@ -246,10 +260,10 @@ def test_recognised_words_are_told_though_the_file_has_none(tmp_path):
 def test_what_an_index_stores_and_what_if(index):
     stored = index.page(str(ARTICLE), 2)
     own = index.settings.spec
-    seen = look(stored, stored_with=own)
-    assert seen.kept.sum() == seen.vectors == stored.map.kept.sum()
-    assert look(stored, own).kept.tolist() == seen.kept.tolist()  # from the importances
-    more, fewer = (look(stored, f"docpruner:k={k}").kept for k in (-0.5, 0.5))
+    seen = pruning_view(stored, stored_with=own)
+    assert seen.kept.sum() == seen.vectors == stored.provenance.kept.sum()
+    assert pruning_view(stored, own).kept.tolist() == seen.kept.tolist()  # from the importances
+    more, fewer = (pruning_view(stored, f"docpruner:k={k}").kept for k in (-0.5, 0.5))
     assert fewer.sum() < seen.kept.sum() < more.sum()
     assert (fewer <= seen.kept).all()
     assert (seen.kept <= more).all()
@@ -258,19 +272,18 @@ def test_what_an_index_stores_and_what_if(index):
 def test_what_if_looks_at_importances_only(index):
     stored = index.page(str(ARTICLE), 2)
     with pytest.raises(SpecError, match=r"sem-cluster looks at vectors.*docpruner explain FILE"):
-        look(stored, "docpruner:k=0+sem-cluster:factor=4")
-    bare = replace(stored, map=replace(stored.map, importance=None))
-    assert look(bare).tau is look(bare).entropy is None
+        pruning_view(stored, "docpruner:k=0+sem-cluster:factor=4")
+    bare = replace(stored, provenance=replace(stored.provenance, importance=None))
+    assert pruning_view(bare).tau is pruning_view(bare).entropy is None
     with pytest.raises(SpecError, match="made without the importances"):
-        look(bare, "docpruner:k=0")
+        pruning_view(bare, "docpruner:k=0")
 
 
 def test_what_if_of_a_whole_index_is_the_sum_of_its_pages(index):
-    with PageStore(index.folder) as store:
-        importances = Importances.load(store)
+    with index.reader() as reader:
+        importances = Importances.load(reader)
     found = importances.under("docpruner:k=0.5")
-    numbers = [(entry.path, n) for entry in index.documents() for n in range(1, entry.pages + 1)]
-    seen = [look(index.page(*page), "docpruner:k=0.5") for page in numbers]
+    seen = [pruning_view(index.page(*page), "docpruner:k=0.5") for page in index.pages()]
     assert found.pages == len(seen) == index.stats().pages
     assert found.vectors == sum(page.kept.sum() for page in seen)
     assert found.vectors_unpruned == sum(page.patches for page in seen)
@@ -297,11 +310,11 @@ def test_all_patches_behind_a_merged_vector_answer(tmp_path):
         page = index.page(found.document, found.page)
     best = max(found.matches, key=lambda match: match.score)
     (answer,) = [answer for answer in answers(found) if answer.number == found.matches.index(best)]
-    groups = [page.map.boxes_of(vector) for vector in range(len(page.vectors))]
+    groups = [page.provenance.boxes_of(vector) for vector in range(len(page.vectors))]
     assert best.boxes in groups
     assert answer.patches == len(best.boxes) > 1
     picture = np.asarray(hit_picture(found, word=answer.number), int)
-    height = draw_page(ARTICLE, found.page, PIXELS).height
+    height = drawn(ARTICLE, found.page).height
     for x0, y0, x1, y1 in best.boxes:  # yellow: less blue than red
         x, y = int((x0 + x1) / 2 * picture.shape[1]), int((y0 + y1) / 2 * height)
         part = picture[y - 4 : y + 4, x - 4 : x + 4]

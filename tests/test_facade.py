@@ -570,3 +570,58 @@ class Brightness(WordEncoder):
             PageEmbedding("page", np.pad(each / np.linalg.norm(each), (0, 14))[None], [1], (1, 1))
             for each in vectors
         ]
+
+
+# ---------------------------------------------------------------------- documents below a root
+
+
+def test_documents_below_a_root_are_moved_together_with_the_index(tmp_path):
+    shelf = tmp_path / "shelf"
+    text_pdf(shelf / "docs" / "a.pdf", "apples")
+    text_pdf(shelf / "docs" / "old" / "b.pdf", "plums")
+    with Index.create(
+        shelf / "index", encoder=WordEncoder(), spec="none", root=shelf / "docs"
+    ) as index:
+        index.add(shelf / "docs")
+        assert [entry.name for entry in index.documents()] == ["a.pdf", "old/b.pdf"]
+        assert index.search("plums", 1)[0].text == "plums"
+    shelf.rename(tmp_path / "elsewhere")
+    docs = tmp_path / "elsewhere" / "docs"
+    with Index.open(tmp_path / "elsewhere" / "index", encoder=WordEncoder()) as index:
+        assert index.file_of("a.pdf") == str(docs / "a.pdf")
+        assert index.is_up_to_date("old/b.pdf")
+        assert index.search("plums", 1)[0].text == "plums"
+        assert index.add(docs).documents == {"unchanged": 2}
+        (docs / "a.pdf").unlink()
+        assert index.add(docs / "old").missing == []
+        assert index.add(docs, delete_missing=True).deleted == ["a.pdf"]
+
+
+def test_documents_that_were_moved_alone_are_found_by_their_new_root(tmp_path):
+    text_pdf(tmp_path / "docs" / "a.pdf", "apples")
+    where = tmp_path / "index"
+    with Index.create(where, encoder=WordEncoder(), spec="none", root=tmp_path / "docs") as index:
+        index.add(tmp_path / "docs")
+    (tmp_path / "docs").rename(tmp_path / "papers")
+    with (
+        Index.open(where, encoder=WordEncoder()) as index,
+        pytest.raises(PageError, match="does not exist"),
+    ):
+        _ = index.search("apples")[0].text
+    with Index.open(where, encoder=WordEncoder(), root=tmp_path / "papers") as index:
+        assert index.search("apples")[0].text == "apples"
+
+
+def test_a_file_outside_the_root_is_a_problem(tmp_path):
+    path = text_pdf(tmp_path / "a.pdf", "apples")
+    where = tmp_path / "index"
+    with (
+        Index.create(where, encoder=WordEncoder(), root=tmp_path / "docs") as index,
+        pytest.raises(AddError, match=r"is not below .*docs, the root of the index"),
+    ):
+        index.add(path)
+
+
+def test_an_index_without_a_root_is_not_given_one(index, tmp_path):
+    with pytest.raises(IndexStateError, match="made without a root"):
+        Index.open(index.location, root=tmp_path)

@@ -113,9 +113,6 @@ class Hit:
         if self.files is None:
             remedy = "search an index to get hits that know their files"
             raise PageError(self.document, "its file is not known", remedy, self.page)
-        if not PurePath(self.document).is_absolute():
-            remedy = "look it up by its name, where you added it from"
-            raise PageError(self.document, "is not a file", remedy, self.page)
         return self.files
 
 

@@ -116,7 +116,8 @@ def digest(page: StoredPage) -> str:
     made = hashlib.blake2b(page.vectors.decode().tobytes())
     made.update(repr(page.provenance.grid).encode())
     importance = page.provenance.importance
-    arrays = (page.provenance.cells, page.provenance.boxes, page.provenance.sources, page.provenance.offsets)
+    origin = page.provenance
+    arrays = (origin.cells, origin.boxes, origin.sources, origin.offsets)
     for array in (*arrays, *(() if importance is None else (importance,))):
         made.update(array.tobytes())
     return made.hexdigest()

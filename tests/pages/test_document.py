@@ -275,5 +275,6 @@ def test_memory_stays_flat_over_many_pages(tmp_path):
         check=True,
         capture_output=True,
         text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)},
     ).stdout
     assert int(grown) < 8 << 20

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from docpruner.pages import memory_limit
 from docpruner.pages.memory_limit import cgroup_limits, default_limit, machine_memory, readable_size
 from pages.processes import proc
 
@@ -47,7 +48,7 @@ def test_no_machine_is_taken_for_larger_than_it_is():
     ("machine", "limit"), [(1 * GB, GB // 2), (8 * GB, 2 * GB), (64 * GB, 4 * GB)]
 )
 def test_the_default_is_a_quarter_of_the_machine_within_bounds(monkeypatch, machine, limit):
-    monkeypatch.setattr(memory, "machine_memory", lambda: machine)
+    monkeypatch.setattr(memory_limit, "machine_memory", lambda: machine)
     assert default_limit(ocr=False) == limit
     assert default_limit(ocr=True) == limit + GB
 
@@ -59,7 +60,7 @@ def test_sizes_are_told_in_round_numbers():
 
 
 @proc
-@pytest.mark.parametrize(("megabytes", "code"), [(50, 0), (300, memory.EXIT_CODE)])
+@pytest.mark.parametrize(("megabytes", "code"), [(50, 0), (300, memory_limit.EXIT_CODE)])
 def test_a_process_ends_when_it_takes_too_much(megabytes, code):
     program = (
         "import sys, time; from docpruner.pages.memory_limit import limit_own_memory\n"
@@ -73,8 +74,8 @@ def test_without_proc_the_address_space_is_limited():
     """The program itself has some 100 MB of addresses, and asks for 2 GB more."""
     program = (
         "from pathlib import Path; from docpruner.pages import memory_limit\n"
-        "memory.STATM = Path('nowhere')\n"
-        "memory.limit_own_memory(1 << 30, ocr=False)\n"
+        "memory_limit.STATM = Path('nowhere')\n"
+        "memory_limit.limit_own_memory(1 << 30, ocr=False)\n"
         "try: bytearray(2 << 30)\n"
         "except MemoryError: print('refused')\n"
     )

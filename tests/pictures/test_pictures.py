@@ -7,13 +7,14 @@ import pytest
 from PIL import Image
 
 from docpruner.errors import DocPrunerError, InvalidPageError
+from docpruner.hits import Match
 from docpruner.pictures import contact_sheet, kept_picture, match_picture
 from docpruner.pictures.colours import LIT, PRUNED, WORDS, heat, luminance
 from docpruner.pictures.legend import Ink, legend_strip
 from docpruner.pictures.lettering import drawable, fitted, text_size, width_of
-from docpruner.pictures.paper import padding, pixels
+from docpruner.pictures.page_pixels import padding, pixels
 from docpruner.pictures.tags import place_tags
-from docpruner.types import Match, cell_boxes
+from docpruner.types import cell_boxes
 
 SIZES = [(100, 100), (100, 700), (640, 480), (1200, 1600), (4000, 6000)]
 

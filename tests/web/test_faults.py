@@ -16,7 +16,7 @@ from docpruner.web.app import make_app
 def app(words_index):
     app = make_app(words_index)
     yield app
-    app.state.service.close()
+    app.state.on_exit.close()
 
 
 async def asked(app, path: str) -> httpx.Response:
@@ -38,7 +38,7 @@ def test_errors_inside_tell_no_path(app, monkeypatch, caplog, error, status):
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(app.state.service.library, "documents", fail)
+    monkeypatch.setattr(app.state.view, "listed", fail)
     with caplog.at_level(logging.ERROR):
         answer = anyio.run(asked, app, "/api/documents")
     assert answer.status_code == status

@@ -32,8 +32,8 @@ def failing(*arguments: str, program: str = COMMAND) -> str:
 
 
 def test_a_port_in_use_is_told(server, samples_index):
-    told = failing(str(samples_index), "--port", str(server.port))
-    assert f"port {server.port} is in use; choose another with --port" in told
+    error = failing(str(samples_index), "--port", str(server.port))
+    assert f"port {server.port} is in use; choose another with --port" in error
 
 
 def test_an_index_that_is_not_there_is_told(tmp_path):
@@ -51,8 +51,8 @@ def test_a_token_must_not_be_easy(samples_index):
 
 def test_a_missing_extra_is_named(samples_index):
     without = "import importlib.util as u; u.find_spec = lambda name: None\n"
-    told = failing(str(samples_index), program=without + COMMAND)
-    assert 'serving needs the "web" extra: pip install "docpruner[web]"' in told
+    error = failing(str(samples_index), program=without + COMMAND)
+    assert 'serving needs the "web" extra: pip install "docpruner[web]"' in error
 
 
 def test_help_has_an_example():

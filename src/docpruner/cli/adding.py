@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from docpruner.cli.output import print_json_line, shown_bytes, shown_path
+from docpruner.cli.output import console, counted, print_json_line, shown_bytes, shown_path
 from docpruner.errors import PageError
 
 if TYPE_CHECKING:
-    from docpruner.pipeline.report import AddReport
+    from docpruner.pipeline.add_report import AddReport, DocumentStatus
 
 STEPS = 10_000  # of the bar, whose length is the bytes of all files
+STATUSES: tuple[DocumentStatus, ...] = ("added", "replaced", "completed", "moved", "unchanged")
+LISTED = 20  # documents whose files are gone
 
 
 class JsonLines:
@@ -32,17 +32,18 @@ class JsonLines:
 
     def watch(self, report: AddReport) -> None:
         for problem in report.problems[self._problems :]:
-            print_json_line({"event": "problem", **_described(problem)})
+            print_json_line({"event": "problem", **_problem_values(problem)})
         self._problems = len(report.problems)
         print_json_line({"event": "progress", "share": round(report.share, 4), **_counts(report)})
 
     def interrupted(self) -> None:
         print_json_line({"event": "interrupted"})
 
-    def done(self, report: AddReport, folder: Path) -> None:
-        problems = [_described(problem) for problem in report.problems]
-        event = {"event": "done", "index": str(folder), "outcome": report.outcome}
-        print_json_line({**event, **_counts(report), "problems": problems})
+    def done(self, report: AddReport, location: str, *, ocr: bool) -> None:  # noqa: ARG002
+        problems = [_problem_values(problem) for problem in report.problems]
+        event = {"event": "done", "index": location, "outcome": report.outcome}
+        documents = {"missing": report.missing, "deleted": report.deleted}
+        print_json_line({**event, **_counts(report), **documents, "problems": problems})
 
 
 class Bar:
@@ -50,7 +51,7 @@ class Bar:
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
-        self._console = Console(stderr=True, highlight=False)
+        self._console = console(stderr=True)
         self._problems = 0
         self._progress = Progress(
             TextColumn("[cyan]{task.fields[pages]:,}[/] pages"),
@@ -89,12 +90,11 @@ class Bar:
     def interrupted(self) -> None:
         self._console.print("[yellow]stopped[/]; run the same command again to go on from here")
 
-    def done(self, report: AddReport, folder: Path) -> None:
+    def done(self, report: AddReport, location: str, *, ocr: bool) -> None:
         if self._quiet:
             return
-        console = Console(highlight=False)
-        for line in _summary(report, folder):
-            console.print(line)
+        for line in summary(report, location, ocr=ocr):
+            console().print(line)
 
     def _say(self, problem: PageError) -> None:
         where = shown_path(problem.path) + (f"#{problem.page}" if problem.page else "")
@@ -105,13 +105,13 @@ class Bar:
         )
 
 
-def _summary(report: AddReport, folder: Path) -> list[str]:
-    fates = [f"{count:,} {fate}" for fate, count in report.documents.items() if count]
-    lines = [f"[bold]{escape(shown_path(str(folder)))}[/]: documents {', '.join(fates) or 'none'}"]
+def summary(report: AddReport, location: str, *, ocr: bool) -> list[str]:
+    """What a run has done, in lines for people."""
+    lines = [f"[bold]{escape(shown_path(location))}[/]: {_documents(report)}"]
     if report.pages:
         saved = 1 - report.bytes / report.bytes_unpruned_float16
         lines.append(
-            f"{report.pages:,} pages in {report.seconds:.1f} s, {report.vectors:,} of "
+            f"{counted(report.pages, 'page')} in {report.seconds:.1f} s, {report.vectors:,} of "
             f"{report.vectors_unpruned:,} vectors kept ([green]{report.kept:.1%}[/])"
         )
         lines.append(
@@ -120,20 +120,55 @@ def _summary(report: AddReport, folder: Path) -> list[str]:
             f"[green]{saved:.1%} saved[/]"
         )
     if report.copied:
-        lines.append(f"copied: {report.copied:,} of the pages, which look like others in the index")
+        lines.append(f"{counted(report.copied, 'page')} copied from identical ones in the index")
     if report.without_words:
-        lines.append(
-            f"[yellow]without words: {report.without_words:,} of the pages[/], which this encoder "
-            "can't find; --ocr recognises the words of scans"
-        )
+        lines.append(_without_words(report.without_words, ocr=ocr))
     if report.odd_thresholds:
         lines.append(
-            f"[yellow]odd: {report.odd_thresholds:,} of the pages[/], where the threshold kept all "
-            "patches or only one"
+            f"[yellow]{counted(report.odd_thresholds, 'page')}[/] where the threshold kept every "
+            "patch, or only one"
         )
+    if report.metadata_changed:
+        lines.append(f"metadata of {counted(report.metadata_changed, 'document')} changed")
     if report.problems:
-        lines.append(f"[yellow]left out: {len(report.problems):,}[/], see above")
-    return lines
+        lines.append(f"[yellow]{counted(len(report.problems), 'problem')}[/], see above")
+    return lines + _missing(report)
+
+
+def _documents(report: AddReport) -> str:
+    counts = [(report.documents[status], status) for status in STATUSES if report.documents[status]]
+    if not counts:
+        return "no documents"
+    (first, status), *others = counts
+    return ", ".join(
+        [f"{counted(first, 'document')} {status}", *(f"{n:,} {status}" for n, status in others)]
+    )
+
+
+def _without_words(pages: int, *, ocr: bool) -> str:
+    subject, it = ("has", "it") if pages == 1 else ("have", "them")
+    remedy = "OCR found none either" if ocr else "--ocr recognises the words of scans"
+    return (
+        f"[yellow]{counted(pages, 'page')} {subject} no words[/], so this encoder can't find {it}; "
+        f"{remedy}"
+    )
+
+
+def _missing(report: AddReport) -> list[str]:
+    """Documents whose files are gone."""
+    if not report.missing:
+        return []
+    word = "removed" if report.deleted else "gone"
+    lines = [
+        f"[yellow]{word}[/] [bold]{escape(shown_path(name))}[/]" for name in report.missing[:LISTED]
+    ]
+    if len(report.missing) > LISTED:
+        lines.append(f"… and {len(report.missing) - LISTED:,} more")
+    files = "file no longer exists" if len(report.missing) == 1 else "files no longer exist"
+    documents = counted(len(report.missing), "document")
+    if report.deleted:
+        return [*lines, f"{documents} removed, because the {files}"]
+    return [*lines, f"{documents} in the index whose {files}; --delete-missing removes them"]
 
 
 def _counts(report: AddReport) -> dict[str, Any]:
@@ -143,6 +178,7 @@ def _counts(report: AddReport) -> dict[str, Any]:
         "copied": report.copied,
         "without_words": report.without_words,
         "odd_thresholds": report.odd_thresholds,
+        "metadata_changed": report.metadata_changed,
         "vectors": report.vectors,
         "vectors_unpruned": report.vectors_unpruned,
         "bytes": report.bytes,
@@ -151,7 +187,7 @@ def _counts(report: AddReport) -> dict[str, Any]:
     }
 
 
-def _described(problem: PageError) -> dict[str, Any]:
+def _problem_values(problem: PageError) -> dict[str, Any]:
     return {
         "path": problem.path,
         "page": problem.page,

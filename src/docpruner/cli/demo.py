@@ -11,15 +11,13 @@ import typer
 from rich.markup import escape
 
 from docpruner.cli.output import JsonOption, console, print_json, shown_path
-from docpruner.cli.search import show_hits
-from docpruner.cli.stats import show_stats
 from docpruner.errors import DocPrunerError
 
 if TYPE_CHECKING:
     from docpruner.facade import Index
-    from docpruner.types import Hit
+    from docpruner.hits import Hit
 
-SHOWN = ("s-12", "s-20", "s-23")  # questions to print with their hits
+PRINTED = ("s-12", "s-20", "s-23")  # questions to print with their hits
 KEPT = ("annual-report.pdf", 5)  # the page to draw
 
 
@@ -29,14 +27,15 @@ def run(
     ),
     json: JsonOption = False,
 ) -> None:
-    """Index sample documents, search them, and draw what was kept of a page and why one matched.
+    """Try it on sample documents: index, search, and draw two pages.
 
-    The documents are those in FOLDER/documents, put there if they are missing.
+    The documents are those in FOLDER/documents; the samples are put there if they are missing.
 
     Example: `docpruner demo`
     """
+    from docpruner.cli.hit_tables import show_hits, views_of
+    from docpruner.cli.stats import show_stats
     from docpruner.facade import Index
-    from docpruner.index.catalogue import NAME
 
     documents, where = folder / "documents", folder / "index"
     try:
@@ -44,31 +43,30 @@ def run(
     except OSError as error:
         raise DocPrunerError(f"{folder} can't be written to ({error.strerror})") from error
     questions = _lines(documents / "queries.jsonl")
-    with Index.open(where) if (where / NAME).exists() else Index.create(where) as index:
+    with Index.open_or_create(where) as index:
         index.add(documents)
-        found = index.search_many([question["text"] for question in questions], k=2)
+        hits = dict(
+            zip(
+                [question["query_id"] for question in questions],
+                index.search_many([question["text"] for question in questions], k=2),
+                strict=True,
+            )
+        )
+        views = {} if json else {number: views_of(hits[number]) for number in PRINTED}
         stats = index.stats()
-        shown = next(h for q, h in zip(questions, found, strict=True) if q["query_id"] == SHOWN[0])
-        pictures = _draw(index, documents, shown[0], folder)
-    answers = {
-        (line["query_id"], f"{line['doc']}#{line['page']}")
-        for line in _lines(documents / "qrels.jsonl")
-    }
-    right = sum(
-        (question["query_id"], hits[0].name) in answers
-        for question, hits in zip(questions, found, strict=True)
-    )
+        pictures = _draw(index, documents, hits[PRINTED[0]][0], folder)
+    right = _right(hits, _lines(documents / "qrels.jsonl"))
     if json:
-        told = {"vectors": stats.vectors, "vectors_unpruned": stats.vectors_unpruned}
-        told |= {"questions": len(questions), "right": right, "pages": stats.pages}
-        print_json({**told, "pictures": [str(picture) for picture in pictures]})
+        values = {"vectors": stats.vectors, "vectors_unpruned": stats.vectors_unpruned}
+        values |= {"questions": len(questions), "right": right, "pages": stats.pages}
+        print_json({**values, "pictures": [str(picture) for picture in pictures]})
         return
     to = console()
     show_stats(to, str(where), stats)
-    for question, hits in zip(questions, found, strict=True):
-        if question["query_id"] in SHOWN:
+    for question in questions:
+        if question["query_id"] in PRINTED:
             to.print(f"\n[bold cyan]{escape(question['text'])}[/]")
-            show_hits(hits)
+            show_hits(views[question["query_id"]])
     to.print(
         f"The right page comes first for [green]{right} of {len(questions)}[/] questions; "
         f"{stats.pages_without_words} pages have no words, which takes --ocr or a model that sees."
@@ -98,6 +96,12 @@ def _draw(index: Index, documents: Path, hit: Hit, folder: Path) -> dict[Path, s
         kept: f"what was kept of {name}#{number}",
         match: f"why {hit.name} answers the first question",
     }
+
+
+def _right(hits: dict[str, list[Hit]], judgements: list[dict[str, Any]]) -> int:
+    """How many questions have a page that answers them as their first hit."""
+    answers = {(line["query_id"], f"{line['doc']}#{line['page']}") for line in judgements}
+    return sum((number, best[0].name) in answers for number, best in hits.items())
 
 
 def _lines(file: Path) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.markup import escape
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
@@ -23,8 +23,16 @@ def print_json_line(value: Any) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False))
 
 
-def console() -> Console:
-    return Console(highlight=False)
+def console(*, stderr: bool = False) -> Console:
+    return Console(stderr=stderr, highlight=False)
+
+
+def print_error(text: str) -> None:
+    console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", soft_wrap=True)
+
+
+def print_warning(text: str) -> None:
+    console(stderr=True).print(f"[yellow]warning:[/] {escape(text)}", soft_wrap=True)
 
 
 def shown_bytes(count: float) -> str:
@@ -44,17 +52,31 @@ def shown_path(path: str) -> str:
     return relative.encode(errors="backslashreplace").decode()
 
 
+def counted(count: int, thing: str) -> str:
+    """`1 page`, `2 pages`."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
 @contextmanager
 def counting(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """A progress bar for work that knows how much it is."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    to = console(stderr=True)
     with Progress(
         TextColumn(what),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=to,
         transient=True,
-        disable=quiet or not Console(stderr=True).is_terminal,
+        disable=quiet or not to.is_terminal,
     ) as progress:
         task = progress.add_task(what, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

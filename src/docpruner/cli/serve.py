@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from docpruner.cli.arguments import DeviceOption, IndexArgument, TrustOption, open_index
+from docpruner.cli.arguments import DeviceOption, IndexArgument, TrustOption
 from docpruner.cli.output import console
 from docpruner.errors import DocPrunerError, MissingExtraError
 
@@ -21,32 +21,32 @@ LEAST_TOKEN = 8  # characters
 def run(
     index: IndexArgument,
     host: Annotated[
-        str, typer.Option("--host", help="The address to listen on; others than this need a token.")
+        str, typer.Option("--host", help="The address to listen on; any other needs a token.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", "-p", min=0, max=65535, help="0 takes any free one.")
+        int, typer.Option("--port", "-p", min=0, max=65535, help="0 picks a free one.")
     ] = 8000,
     token: Annotated[
         str | None,
         typer.Option(
             "--token",
             envvar="DOCPRUNER_TOKEN",
-            help="What a browser or program has to know; better set as a variable than typed.",
+            help="A secret that clients must send; safer in the variable than on the command line.",
         ),
     ] = None,
     allow_changes: Annotated[
-        bool, typer.Option("--allow-changes", help="Let documents be added and removed.")
+        bool, typer.Option("--allow-changes", help="Let clients add and remove documents.")
     ] = False,
     uploads: Annotated[
         Path | None,
         typer.Option(
             "--uploads",
             metavar="FOLDER",
-            help="Where added documents are kept. Default: beside the index, INDEX-uploads.",
+            help="Where uploaded documents are kept. Default: INDEX-uploads, beside the index.",
         ),
     ] = None,
     max_upload: Annotated[
-        int, typer.Option("--max-upload", metavar="MB", min=1, help="Of all files sent at once.")
+        int, typer.Option("--max-upload", metavar="MB", min=1, help="The largest upload.")
     ] = 100,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     device: DeviceOption = None,
@@ -54,9 +54,9 @@ def run(
 ) -> None:
     """Search an index in the browser, and look at what was kept of its pages.
 
-    The page and its API (described at /api/openapi.json) are for this computer alone, unless
-    another `--host` is given. Ctrl-C stops it; what is being added by then is finished as far as it
-    is written.
+    The page and its API (described at /api/openapi.json) can be reached from this computer only,
+    unless you give another `--host`. Ctrl-C stops the server; pages that are being written are
+    finished first.
 
     Example: `docpruner serve reports.idx --open`
     """
@@ -65,19 +65,22 @@ def run(
         for name in ("fastapi", "uvicorn", "python_multipart")
     ):
         raise MissingExtraError("serving", "web")
+    from docpruner.facade import Index
     from docpruner.web.app import make_app
     from docpruner.web.server import address_of, hosts_for, is_loopback, listen, serve
 
     if token is None and not is_loopback(host):
         raise DocPrunerError(
-            f"--host {host} lets others in; set DOCPRUNER_TOKEN to a secret that they have to know"
+            f"--host {host} lets others in; set DOCPRUNER_TOKEN to a secret that they must know"
         )
     if token is not None and len(token) < LEAST_TOKEN:
-        raise DocPrunerError(f"the token is too easy to guess; take {LEAST_TOKEN} signs or more")
+        raise DocPrunerError(
+            f"the token is too easy to guess; use at least {LEAST_TOKEN} characters"
+        )
     debug = "--debug" in sys.argv
     logging.basicConfig(level=logging.INFO if debug else logging.CRITICAL)
-    opened = open_index(index, device=device, trust_remote_code=trust_remote_code)
-    _ = opened.encoder  # an error if it is not there, now rather than at the first search
+    opened = Index.open(index, device=device, trust_remote_code=trust_remote_code)
+    _ = opened.encoder  # if it can't be loaded, say so now rather than at the first search
     listening = listen(host, port)
     app = make_app(
         opened,
@@ -89,7 +92,9 @@ def run(
     )
     address = address_of(listening)
     hint = "" if token is None else "?token=…"
-    console().print(f"{escape(str(index))} at {address}{hint}, Ctrl-C stops it", soft_wrap=True)
+    console().print(
+        f"{escape(str(index))} at {address}{hint}, press Ctrl-C to stop", soft_wrap=True
+    )
     if open_:
         typer.launch(address if token is None else f"{address}?token={token}")
     serve(app, listening, debug=debug)

@@ -13,13 +13,13 @@ from docpruner.cli.arguments import IndexArgument
 from docpruner.cli.output import JsonOption, console, print_json, shown_bytes, shown_path
 
 if TYPE_CHECKING:
-    from docpruner.index.health import Stats
+    from docpruner.stores.records import Stats
 
 BAR = 30  # characters of the longest
 
 
 def show(index: IndexArgument, json: JsonOption = False) -> None:
-    """Show what an index holds, what it takes, and what it would take unpruned.
+    """Show what an index holds, and how much smaller pruning made it.
 
     Example: `docpruner stats reports.idx`
     """
@@ -30,7 +30,7 @@ def show(index: IndexArgument, json: JsonOption = False) -> None:
     if json:
         print_json(asdict(stats))
         return
-    show_stats(console(), str(index), stats)
+    show_stats(console(), index, stats)
 
 
 def show_stats(to: Console, folder: str, stats: Stats) -> None:

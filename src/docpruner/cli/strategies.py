@@ -13,7 +13,7 @@ from docpruner.reduce.strategy import REQUIRED
 
 
 def show(json: JsonOption = False) -> None:
-    """List the reduction strategies, their parameters and the values the paper tried.
+    """List the reduction strategies and their parameters.
 
     A strategy is named in full by a spec such as `docpruner:k=-0.25`; specs joined with `+` run one
     after another.

@@ -14,9 +14,9 @@ from docpruner.hits import Hit
 from docpruner.hits import PageFiles as HitFiles
 from docpruner.pages.page_files import PageFiles
 from docpruner.pictures import contact_sheet, kept_picture, match_picture
-from docpruner.pictures.kept import kept_key
+from docpruner.pictures.kept_patches import kept_key
 from docpruner.pictures.legend import pairs, with_legend
-from docpruner.pictures.sheet import columns_for, thumbnail_side
+from docpruner.pictures.thumbnails import columns_for, thumbnail_side
 from docpruner.stores.records import StoredPage
 from docpruner.types import PageEmbedding
 

@@ -15,7 +15,7 @@ from docpruner.pictures.colours import LIT, MUTED, STRONG, WHITE, WORDS, Colour,
 from docpruner.pictures.legend import Entry, Ink, pairs, swatch, with_legend
 from docpruner.pictures.lettering import LEAST_SIZE, bare, drawable, is_drawable, text_size
 from docpruner.pictures.outlines import outline
-from docpruner.pictures.paper import (
+from docpruner.pictures.page_pixels import (
     Pixels,
     as_rgb,
     checked_boxes,

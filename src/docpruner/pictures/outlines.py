@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from docpruner.pictures.colours import WHITE, Colour
-from docpruner.pictures.paper import Pixels, paint
+from docpruner.pictures.page_pixels import Pixels, paint
 
 MOST_LINES = 2  # around a place
 

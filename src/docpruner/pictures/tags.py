@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 
 from docpruner.pictures.colours import WHITE, Colour, ink_on
 from docpruner.pictures.lettering import fitted, font, width_of
-from docpruner.pictures.paper import Pixels
+from docpruner.pictures.page_pixels import Pixels
 
 Rect = tuple[int, int, int, int]  # x0, y0, x1, y1 in pixels, the last two exclusive
 Size = tuple[int, int]

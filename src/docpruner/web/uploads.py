@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from docpruner.pages.files import SUFFIXES
-from docpruner.web.problems import Refused
+from docpruner.web.error_responses import Refused
 
 LONGEST = 80  # characters of a name without its ending
 LONGEST_GIVEN = 1000
@@ -25,7 +25,7 @@ def safe_name(given: str) -> str:
     suffix = f".{ending.strip().lower()}"
     if not dot or suffix not in SUFFIXES:
         kinds = " ".join(sorted(SUFFIXES))
-        raise Refused(422, f"{_printable(last)} is no PDF or image by its ending; send {kinds}")
+        raise Refused(422, f"{_printable(last)} is not a PDF or an image; send one of {kinds}")
     stem = re.sub(r"[^\w .,()+-]", "_", stem)[:LONGEST].strip(" .")
     return (stem or "document") + suffix
 

@@ -10,8 +10,8 @@ export class Failure extends Error {
   }
 }
 
-const GONE = "The server does not answer. Is docpruner serve still running?";
-const LOCKED = "This index needs a token. Open the address that docpruner serve has printed.";
+const GONE = "The server isn't responding. Is docpruner serve still running?";
+const LOCKED = "This index needs a token. Open the address that docpruner serve printed.";
 
 /** Moves a token from the address bar, where it would be seen and shared, to this tab's storage. */
 export function takeToken() {

@@ -2,7 +2,7 @@
 
 import { stats, takeToken } from "./api.js";
 import { $ } from "./elements.js";
-import * as library from "./library.js";
+import * as indexView from "./index-view.js";
 import * as pageView from "./page.js";
 import { here, mark } from "./route.js";
 import * as search from "./search.js";
@@ -11,17 +11,17 @@ let opener = null; // the link that led to a page, to come back to
 let view = "";
 
 function show() {
-  const { view: wanted, parts, params } = here();
-  const name = { page: "page", explore: "page", index: "index" }[wanted] ?? "search";
+  const { view: asked, parts, params } = here();
+  const name = { page: "page", explore: "page", index: "index" }[asked] ?? "search";
   for (const each of ["search", "page", "index"]) $(`view-${each}`).hidden = each !== name;
-  const explores = wanted === "explore" || params.show === "explore";
+  const explores = asked === "explore" || params.show === "explore";
   mark(name !== "page" ? name : explores ? "explore" : "");
   const came = view !== name;
   const scrolled = positions.get(location.hash) ?? 0;
   view = name;
   if (name === "search") search.show(params);
-  else if (name === "index") library.show();
-  else pageView.show(wanted === "explore" ? null : parts, params);
+  else if (name === "index") indexView.show();
+  else pageView.show(asked === "explore" ? null : parts, params);
   if (!came) return;
   scrollTo(0, scrolled);
   focusFirst(name);
@@ -54,7 +54,7 @@ function keys(event) {
 takeToken();
 search.start();
 pageView.start();
-library.start();
+indexView.start();
 addEventListener("hashchange", show);
 addEventListener("keydown", keys);
 addEventListener("scroll", () => positions.set(location.hash, scrollY), { passive: true });

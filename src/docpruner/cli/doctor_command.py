@@ -12,7 +12,7 @@ from docpruner.doctor import examine
 
 
 def show(json: JsonOption = False) -> None:
-    """Show what this installation can do: which MaxSim kernel is in use, and why.
+    """Show what this installation can do, and what it lacks.
 
     Example: `docpruner doctor --json`
     """

@@ -20,7 +20,7 @@ from docpruner.errors import (
     ReductionError,
     SpecError,
 )
-from docpruner.web.shapes import ErrorAnswer
+from docpruner.web.schemas import ErrorResponse
 
 log = logging.getLogger(__name__)
 
@@ -39,10 +39,10 @@ CODES = {
     500: "internal",
 }
 
-OTHERS = {404: "there is nothing here", 405: "this can't be done here"}
-INTERNAL = "something went wrong in the server; docpruner --debug serve … shows what"
-DAMAGED = "a part of the index is damaged; run docpruner verify on it"
-ANOTHER_WRITER = "the index is being written to; try again when that is done"
+FRAMEWORK = {404: "no such address", 405: "this address doesn't support that method"}
+INTERNAL = "something went wrong on the server; run docpruner --debug serve to see what"
+DAMAGED = "part of the index is damaged; run docpruner verify on it"
+BUSY = "another process is writing to the index; try again when it has finished"
 
 
 class Refused(HTTPException):
@@ -52,15 +52,17 @@ class Refused(HTTPException):
         super().__init__(status, message)
 
 
-def error_answer(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    told = {"error": {"code": CODES.get(status, "error"), "message": message}}
-    return JSONResponse(told, status, headers)
+def error_response(
+    status: int, message: str, headers: dict[str, str] | None = None
+) -> JSONResponse:
+    content = {"error": {"code": CODES.get(status, "error"), "message": message}}
+    return JSONResponse(content, status, headers)
 
 
 def described(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What a route may answer besides its own, for the OpenAPI document."""
     always = (401, 403, 421, 422, 429, 500)
-    return {status: {"model": ErrorAnswer} for status in sorted({*always, *statuses})}
+    return {status: {"model": ErrorResponse} for status in sorted({*always, *statuses})}
 
 
 def answer_errors(app: FastAPI) -> None:
@@ -72,26 +74,26 @@ def answer_errors(app: FastAPI) -> None:
 def _refused(_: Request, error: Exception) -> JSONResponse:
     refusal = error if isinstance(error, HTTPException) else HTTPException(500, INTERNAL)
     message = refusal.detail
-    if not isinstance(refusal, Refused):  # the framework's own
-        message = OTHERS.get(refusal.status_code, message)
-    return error_answer(refusal.status_code, message, dict(refusal.headers or {}))
+    if not isinstance(refusal, Refused):
+        message = FRAMEWORK.get(refusal.status_code, message)
+    return error_response(refusal.status_code, message, dict(refusal.headers or {}))
 
 
 def _invalid(_: Request, error: Exception) -> JSONResponse:
-    wrong = error.errors() if isinstance(error, RequestValidationError) else []
-    told = [f"{'.'.join(map(str, entry['loc'][1:]))}: {entry['msg']}" for entry in wrong]
-    return error_answer(422, "; ".join(told))
+    problems = error.errors() if isinstance(error, RequestValidationError) else []
+    texts = [f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in problems]
+    return error_response(422, "; ".join(texts))
 
 
 def _known(_: Request, error: Exception) -> JSONResponse:
     """An error of the package's own. Of those that may name a folder, only what it means."""
     if isinstance(error, FilterError | SpecError | ReductionError | EncoderError):
-        return error_answer(422, str(error))
+        return error_response(422, str(error))
     if isinstance(error, PageError):
         gone = error.reason == "does not exist"
         status, reason = (404, "its file is gone") if gone else (422, error.reason)
-        return error_answer(status, f"{reason}; {error.remedy}")
+        return error_response(status, f"{reason}; {error.remedy}")
     log.error("%s", error)
     if isinstance(error, IndexStateError):
-        return error_answer(409, ANOTHER_WRITER)
-    return error_answer(500, DAMAGED if isinstance(error, DamagedIndexError) else INTERNAL)
+        return error_response(409, BUSY)
+    return error_response(500, DAMAGED if isinstance(error, DamagedIndexError) else INTERNAL)

@@ -13,14 +13,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from docpruner.cli.arguments import SOME
-from docpruner.cli.explaining import Outcome, Wish, save
+from docpruner.cli.explain.outcome import Outcome, save
+from docpruner.cli.explain.request import ExplainRequest
 from docpruner.cli.output import counting
 from docpruner.errors import PageError, PruningWarning
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from docpruner.explain import Look
+    from docpruner.explain import PruningView
 
 ON_A_SHEET = 60  # pages at most
 
@@ -33,7 +34,7 @@ class Pages:
     numbers: list[int]
     encoder: str
     spec: str
-    looks: Callable[[Sequence[int]], Iterable[Look | PageError]]
+    views: Callable[[Sequence[int]], Iterable[PruningView | PageError]]
     images: Callable[[Sequence[int], int], Iterable[Image | PageError]]  # by so many pixels
 
     @property
@@ -41,56 +42,56 @@ class Pages:
         return Path(self.document).name
 
     @property
-    def told(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         return {"document": self.document, "encoder": self.encoder, "spec": self.spec}
 
 
-def draw(pages: Pages, wish: Wish) -> Outcome:
+def draw(pages: Pages, request: ExplainRequest) -> Outcome:
     """A page alone as a large picture, several as sheets."""
-    return _draw_page(pages, wish) if len(pages.numbers) == 1 else _draw_sheets(pages, wish)
+    return _draw_page(pages, request) if len(pages.numbers) == 1 else _draw_sheets(pages, request)
 
 
-def _draw_page(pages: Pages, wish: Wish) -> Outcome:
+def _draw_page(pages: Pages, request: ExplainRequest) -> Outcome:
     from docpruner.explain import PIXELS, page_picture
 
     (number,) = pages.numbers
-    (look,) = pages.looks([number])
-    if isinstance(look, PageError):
-        raise look
+    (view,) = pages.views([number])
+    if isinstance(view, PageError):
+        raise view
     (image,) = pages.images([number], PIXELS)
     if isinstance(image, PageError):
         raise image
-    picture = save(page_picture(look, image), wish, pages.document, f"p{number}")
-    told = {**pages.told, "page": number, **_rounded(look)}
-    return Outcome([picture], told, [_page_table(pages, look)])
+    picture = save(page_picture(view, image), request, pages.document, f"p{number}")
+    values = {**pages.values, "page": number, **_rounded(view)}
+    return Outcome([picture], values, [_page_table(pages, view)])
 
 
-def _draw_sheets(pages: Pages, wish: Wish) -> Outcome:
-    looks: list[Look | PageError] = []
+def _draw_sheets(pages: Pages, request: ExplainRequest) -> Outcome:
+    views: list[PruningView | PageError] = []
     pictures = []
     groups = list(_groups(pages.numbers))
-    with counting("drawing", quiet=wish.quiet) as progress, warnings.catch_warnings():
+    with counting("drawing", quiet=request.quiet) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", PruningWarning)  # a line for every page would be too much
-        source = iter(pages.looks(pages.numbers))
+        source = iter(pages.views(pages.numbers))
         for number, group in enumerate(groups, 1):
             images: list[Image] = []
-            seen: list[Look | PageError] = []
-            for look, image in zip(islice(source, len(group)), _images(pages, group), strict=True):
-                seen.append(image if isinstance(image, PageError) else look)
+            seen: list[PruningView | PageError] = []
+            for view, image in zip(islice(source, len(group)), _images(pages, group), strict=True):
+                seen.append(image if isinstance(image, PageError) else view)
                 images.append(_blank() if isinstance(image, PageError) else image)
-                progress(len(looks) + len(seen), len(pages.numbers))
-            looks += seen
-            if not all(isinstance(look, PageError) for look in seen):
+                progress(len(views) + len(seen), len(pages.numbers))
+            views += seen
+            if not all(isinstance(view, PageError) for view in seen):
                 sheet = _sheet(pages, group, seen, images)
-                pictures.append(save(sheet, wish, pages.document, "pages", number, len(groups)))
-    good = [look for look in looks if not isinstance(look, PageError)]
-    problems = [look for look in looks if isinstance(look, PageError)]
+                pictures.append(save(sheet, request, pages.document, "pages", number, len(groups)))
+    good = [view for view in views if not isinstance(view, PageError)]
+    problems = [view for view in views if isinstance(view, PageError)]
     if not good:
         raise problems[0]
-    entries = [_described(number, look) for number, look in zip(pages.numbers, looks, strict=True)]
+    entries = [_described(number, view) for number, view in zip(pages.numbers, views, strict=True)]
     table = _sheet_table(pages, good, len(problems))
     status = SOME if problems else 0
-    return Outcome(pictures, {**pages.told, "pages": entries}, [table], problems, status)
+    return Outcome(pictures, {**pages.values, "pages": entries}, [table], problems, status)
 
 
 def _images(pages: Pages, group: Sequence[int]) -> Iterable[Image | PageError]:
@@ -100,15 +101,18 @@ def _images(pages: Pages, group: Sequence[int]) -> Iterable[Image | PageError]:
 
 
 def _sheet(
-    pages: Pages, group: Sequence[int], looks: Sequence[Look | PageError], images: Sequence[Image]
+    pages: Pages,
+    group: Sequence[int],
+    views: Sequence[PruningView | PageError],
+    images: Sequence[Image],
 ) -> Image:
     from docpruner.explain import sheet_picture
 
-    shown: list[Look | str] = [
-        f"page {number}: {look.reason}" if isinstance(look, PageError) else look
-        for number, look in zip(group, looks, strict=True)
+    pieces: list[PruningView | str] = [
+        f"page {number}: {view.reason}" if isinstance(view, PageError) else view
+        for number, view in zip(group, views, strict=True)
     ]
-    return sheet_picture(shown, images, legend=_sheet_legend(pages, looks))
+    return sheet_picture(pieces, images, legend=_sheet_legend(pages, views))
 
 
 def _groups(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -124,9 +128,9 @@ def _blank() -> Image:
     return Image.new("RGB", (210, 297), "white")
 
 
-def _sheet_legend(pages: Pages, looks: Sequence[Look | PageError]) -> list[tuple[str, str]]:
-    good = [look for look in looks if not isinstance(look, PageError)]
-    patches, kept = sum(look.patches for look in good), sum(int(look.kept.sum()) for look in good)
+def _sheet_legend(pages: Pages, views: Sequence[PruningView | PageError]) -> list[tuple[str, str]]:
+    good = [view for view in views if not isinstance(view, PageError)]
+    patches, kept = sum(view.patches for view in good), sum(int(view.kept.sum()) for view in good)
     share = f" ({kept / patches:.0%})" if patches else ""
     return [
         (pages.name, pages.spec),
@@ -138,17 +142,17 @@ def _sheet_legend(pages: Pages, looks: Sequence[Look | PageError]) -> list[tuple
 # ------------------------------------------------------------------ figures
 
 
-def _rounded(look: Look) -> dict[str, float | int | None]:
+def _rounded(view: PruningView) -> dict[str, float | int | None]:
     return {
         name: round(value, 6) if isinstance(value, float) else value
-        for name, value in look.figures.items()
+        for name, value in view.figures.items()
     }
 
 
-def _described(number: int, look: Look | PageError) -> dict[str, Any]:
-    if isinstance(look, PageError):
-        return {"page": number, "problem": f"{look.reason}; {look.remedy}"}
-    return {"page": number, **_rounded(look)}
+def _described(number: int, view: PruningView | PageError) -> dict[str, Any]:
+    if isinstance(view, PageError):
+        return {"page": number, "problem": f"{view.reason}; {view.remedy}"}
+    return {"page": number, **_rounded(view)}
 
 
 def _plain_table() -> Table:
@@ -158,28 +162,28 @@ def _plain_table() -> Table:
     return table
 
 
-def _page_table(pages: Pages, look: Look) -> Table:
+def _page_table(pages: Pages, view: PruningView) -> Table:
     table = _plain_table()
-    table.add_row("page", f"{escape(look.name)} as {escape(pages.encoder)} sees it")
+    table.add_row("page", f"{escape(view.name)} as {escape(pages.encoder)} sees it")
     table.add_row("reduction", escape(pages.spec))
-    for name, value in look.legend:
+    for name, value in view.legend:
         table.add_row(name, escape(value))
     return table
 
 
-def _sheet_table(pages: Pages, looks: Sequence[Look], problems: int) -> Table:
+def _sheet_table(pages: Pages, views: Sequence[PruningView], problems: int) -> Table:
     table = _plain_table()
     table.add_row("document", f"{escape(pages.name)} as {escape(pages.encoder)} sees it")
     table.add_row("reduction", escape(pages.spec))
     missing = f", [yellow]{problems:,} left out[/]" if problems else ""
-    table.add_row("pages", f"{len(looks):,}{missing}")
-    for name, value in _sheet_legend(pages, looks)[1:]:
+    table.add_row("pages", f"{len(views):,}{missing}")
+    for name, value in _sheet_legend(pages, views)[1:]:
         table.add_row(name, escape(value))
-    low, high = (choose(looks, key=lambda look: look.share) for choose in (min, max))
-    if len(looks) > 1:
+    low, high = (choose(views, key=lambda view: view.share) for choose in (min, max))
+    if len(views) > 1:
         table.add_row("of a page", f"{_share(low)} to {_share(high)}")
     return table
 
 
-def _share(look: Look) -> str:
-    return f"{look.share:.0%} (page {escape(look.name.rpartition('#')[2])})"
+def _share(view: PruningView) -> str:
+    return f"{view.share:.0%} (page {escape(view.name.rpartition('#')[2])})"

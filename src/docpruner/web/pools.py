@@ -1,4 +1,4 @@
-"""Bounded rooms for heavy work: what is slow can't stop the rest, and what is too much is told."""
+"""Threads for blocking work, a few for each kind: what is slow can't hold up the rest."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TypeVar
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
-from docpruner.web.problems import Refused
+from docpruner.web.error_responses import Refused
 
 T = TypeVar("T")
 
 
-class Lane:
+class BoundedPool:
     """So many threads, and so many requests that may wait for one; more are refused."""
 
     def __init__(self, threads: int, waiting: int) -> None:
@@ -32,9 +32,9 @@ class Lane:
             self._inside -= 1
 
 
-class Lanes:
+class Pools:
     def __init__(self) -> None:
-        self.light = Lane(8, 256)  # looks into the catalogue
-        self.search = Lane(2, 128)
-        self.pictures = Lane(4, 256)
-        self.sums = Lane(1, 32)  # over all pages
+        self.light = BoundedPool(8, 256)  # reading from the index
+        self.search = BoundedPool(2, 128)
+        self.pictures = BoundedPool(4, 256)
+        self.sums = BoundedPool(1, 32)  # over all pages

@@ -20,12 +20,12 @@ export async function show() {
   document.title = "Index – docpruner";
   trouble($("index-trouble"), null);
   try {
-    const [told, found] = await Promise.all([stats(), documents()]);
-    all = found;
-    changeable = told.changes_allowed;
+    const [figures, listed] = await Promise.all([stats(), documents()]);
+    all = listed;
+    changeable = figures.changes_allowed;
     $("add").hidden = !changeable;
     $("documents-part").hidden = false;
-    figures(told);
+    showFigures(figures);
     list();
   } catch (failure) {
     $("figures").replaceChildren();
@@ -41,17 +41,17 @@ function refresh() {
   return show();
 }
 
-function figures(told) {
-  const saved = 1 - told.bytes_of_vectors / (told.bytes_unpruned_float16 || 1);
-  const rest = Math.max(0, told.bytes_on_disk - told.bytes_of_vectors);
+function showFigures(figures) {
+  const saved = 1 - figures.bytes_of_vectors / (figures.bytes_unpruned_float16 || 1);
+  const rest = Math.max(0, figures.bytes_on_disk - figures.bytes_of_vectors);
   $("figures").replaceChildren(
     el(
       "dl",
       { class: "tiles wide" },
-      tile(count(told.documents), "", "documents", "stat-documents"),
-      tile(count(told.pages), "", "pages", "stat-pages"),
-      tile(percent(told.pruned), "", "of the patches pruned", "stat-pruned"),
-      tile(percent(told.pages ? saved : 0), "", "bytes of vectors saved", "stat-saved"),
+      tile(count(figures.documents), "", "documents", "stat-documents"),
+      tile(count(figures.pages), "", "pages", "stat-pages"),
+      tile(percent(figures.pruned), "", "of patches pruned", "stat-pruned"),
+      tile(percent(figures.pages ? saved : 0), "", "of vector storage saved", "stat-saved"),
     ),
     el(
       "div",
@@ -64,28 +64,28 @@ function figures(told) {
           {
             label: "on disk",
             parts: [
-              ["part-kept", told.bytes_of_vectors],
+              ["part-kept", figures.bytes_of_vectors],
               ["part-rest", rest],
             ],
           },
           {
-            label: "vectors unpruned, float16",
-            parts: [["part-unpruned", told.bytes_unpruned_float16]],
+            label: "vectors, unpruned float16",
+            parts: [["part-unpruned", figures.bytes_unpruned_float16]],
           },
         ]),
         el(
           "p",
           { class: "soft small" },
-          `On disk, ${bytes(told.bytes_of_vectors)} are vectors and ${bytes(rest)} the catalogue.`,
-          told.bytes_reclaimable
-            ? ` docpruner compact gives back ${bytes(told.bytes_reclaimable)}.`
+          `On disk: ${bytes(figures.bytes_of_vectors)} of vectors, ${bytes(rest)} of everything else.`,
+          figures.bytes_reclaimable
+            ? ` docpruner compact would free ${bytes(figures.bytes_reclaimable)}.`
             : "",
         ),
       ),
-      el("div", {}, el("h2", {}, "Pages by share pruned"), prunedChart(told.pruned_histogram)),
-      el("div", {}, el("h2", {}, "Made with"), madeWith(told)),
+      el("div", {}, el("h2", {}, "Pages by share pruned"), prunedChart(figures.pruned_histogram)),
+      el("div", {}, el("h2", {}, "Made with"), madeWith(figures)),
     ),
-    ...remarks(told),
+    ...remarks(figures),
   );
 }
 
@@ -93,7 +93,7 @@ function madeWith({ settings, vectors, vectors_unpruned, row_bytes }) {
   const rows = [
     ["encoder", `${settings.encoder}, ${settings.dim} dimensions`],
     ["reduction", settings.spec],
-    ["codec", `${settings.codec}, ${row_bytes} bytes a vector`],
+    ["codec", `${settings.codec}, ${row_bytes} bytes per vector`],
     ["vectors", `${count(vectors)} of ${count(vectors_unpruned)}`],
     ["docpruner", settings.version],
   ];
@@ -105,37 +105,37 @@ function madeWith({ settings, vectors, vectors_unpruned, row_bytes }) {
 }
 
 function remarks({ missing_pages: missing, pages_without_words: silent }) {
-  const told = [];
+  const texts = [];
   if (missing)
-    told.push(
-      `${plural(missing, "page")} of the documents ${missing === 1 ? "is" : "are"} missing from the index; docpruner index completes it.`,
+    texts.push(
+      `${plural(missing, "page")} ${missing === 1 ? "is" : "are"} missing from the index. Run docpruner index again to add ${missing === 1 ? "it" : "them"}.`,
     );
   if (silent)
-    told.push(
-      `${plural(silent, "page")} ${silent === 1 ? "has" : "have"} no words, as scans do, and ${silent === 1 ? "is" : "are"} rarely found; docpruner index --ocr recognises them.`,
+    texts.push(
+      `${plural(silent, "page")} ${silent === 1 ? "has" : "have"} no text, like most scans, so searches rarely find ${silent === 1 ? "it" : "them"}. Run docpruner index --ocr to recognise the text.`,
     );
-  return told.map((text) => el("p", { class: "message" }, text));
+  return texts.map((text) => el("p", { class: "message" }, text));
 }
 
 function list() {
   const part = $("filter").value.trim().toLowerCase();
-  const shown = all.filter(({ name }) => name.toLowerCase().includes(part));
-  $("documents").replaceChildren(...shown.map(row));
+  const chosen = all.filter(({ name }) => name.toLowerCase().includes(part));
+  $("documents").replaceChildren(...chosen.map(row));
   const none = all.length
-    ? `No document's name has “${part}” in it.`
+    ? `No document name contains “${part}”.`
     : changeable
-      ? "There are no documents yet. Drop some above."
-      : "There are no documents yet; docpruner index adds them.";
-  $("documents-told").textContent = shown.length
+      ? "No documents yet. Drop some above."
+      : "No documents yet. Add some with docpruner index.";
+  $("documents-summary").textContent = chosen.length
     ? part
-      ? `${count(shown.length)} of ${plural(all.length, "document")}`
+      ? `${count(chosen.length)} of ${plural(all.length, "document")}`
       : ""
     : none;
 }
 
 function row({ id, name, pages, metadata }) {
-  const told = Object.entries(metadata ?? {})
-    .map(([key, value]) => `${key}=${value}`)
+  const facts = Object.entries(metadata)
+    .map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(", ");
   const button =
     changeable &&
@@ -153,7 +153,7 @@ function row({ id, name, pages, metadata }) {
     "li",
     {},
     el("a", { href: link("page", [id, 1]) }, name),
-    el("span", { class: "soft meta" }, told),
+    el("span", { class: "soft meta" }, facts),
     el("span", { class: "soft n" }, plural(pages, "page")),
     button || null,
   );

@@ -12,7 +12,7 @@ from docpruner.errors import InvalidPageError
 from docpruner.pictures.colours import MUTED, PRUNED, STRONG, WHITE, heat, mixed
 from docpruner.pictures.legend import Entry, Ink, heat_bar, pairs, swatch, with_legend
 from docpruner.pictures.lettering import text_size
-from docpruner.pictures.paper import (
+from docpruner.pictures.page_pixels import (
     as_rgb,
     checked_boxes,
     grey,

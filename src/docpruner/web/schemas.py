@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 
-BoxShape = Annotated[list[float], Field(min_length=4, max_length=4)]
+from docpruner.types import Metadata
+
+BoxEdges = Annotated[list[float], Field(min_length=4, max_length=4)]
 """x0, y0, x1, y1 as fractions of the page, from its top left corner."""
 
 
-class Problem(BaseModel):
+def json_values(metadata: Metadata) -> dict[str, JsonValue]:
+    """The same; only pydantic has a type of its own for it."""
+    return cast(dict[str, JsonValue], dict(metadata))
+
+
+class ErrorDetail(BaseModel):
     code: str
     message: str
 
 
-class ErrorAnswer(BaseModel):
-    error: Problem
+class ErrorResponse(BaseModel):
+    error: ErrorDetail
 
 
-class Health(BaseModel):
+class HealthResponse(BaseModel):
     status: Literal["ok"]
     version: str
 
@@ -33,7 +40,7 @@ class IndexSettings(BaseModel):
     version: str
 
 
-class IndexStats(BaseModel):
+class StatsResponse(BaseModel):
     name: str
     documents: int
     pages: int
@@ -55,15 +62,15 @@ class IndexStats(BaseModel):
     max_files: int  # of one upload
 
 
-class DocumentShape(BaseModel):
-    id: int
+class DocumentResponse(BaseModel):
+    id: str
     name: str
     pages: int
-    metadata: dict[str, str]
+    metadata: dict[str, JsonValue]
 
 
-class DocumentList(BaseModel):
-    documents: list[DocumentShape]
+class DocumentsResponse(BaseModel):
+    documents: list[DocumentResponse]
 
 
 class MatchedWord(BaseModel):
@@ -71,31 +78,31 @@ class MatchedWord(BaseModel):
     page: str
 
 
-class MatchShape(BaseModel):
+class MatchResponse(BaseModel):
     word: str
     score: float
-    boxes: list[BoxShape]
+    boxes: list[BoxEdges]
 
 
-class HitShape(BaseModel):
+class HitResponse(BaseModel):
     rank: int
-    document: int
+    document: str
     name: str
     page: int
     score: float
-    metadata: dict[str, str]
+    metadata: dict[str, JsonValue]
     matched: list[MatchedWord]
-    matches: list[MatchShape]
+    matches: list[MatchResponse]
 
 
-class SearchAnswer(BaseModel):
+class SearchResponse(BaseModel):
     query: str
     milliseconds: float
-    hits: list[HitShape]
+    hits: list[HitResponse]
 
 
-class PageShape(BaseModel):
-    document: int
+class PageResponse(BaseModel):
+    document: str
     name: str
     page: int
     pages: int
@@ -105,7 +112,7 @@ class PageShape(BaseModel):
     patches: int
     kept_vectors: int  # stored, special tokens included
     vectors: int  # before reduction, special tokens included
-    boxes: list[BoxShape]  # of the patches
+    boxes: list[BoxEdges]  # of the patches
     importance: list[float] | None
     kept: list[int]  # of each patch: 1 if a stored vector came from it
     mean: float | None
@@ -114,7 +121,7 @@ class PageShape(BaseModel):
     threshold: float | None
 
 
-class ReductionShape(BaseModel):
+class ReductionResponse(BaseModel):
     spec: str
     kept: list[int]
     vectors: int
@@ -122,7 +129,7 @@ class ReductionShape(BaseModel):
     threshold: float | None
 
 
-class JobStarted(BaseModel):
+class JobStartedResponse(BaseModel):
     job: str
 
 
@@ -133,7 +140,7 @@ class JobProblem(BaseModel):
     remedy: str
 
 
-class JobShape(BaseModel):
+class JobResponse(BaseModel):
     state: Literal["running", "done", "failed"]
     share: float
     pages: int
@@ -143,5 +150,5 @@ class JobShape(BaseModel):
     error: str | None
 
 
-class Deleted(BaseModel):
+class DeletedResponse(BaseModel):
     deleted: str

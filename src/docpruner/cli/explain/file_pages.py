@@ -20,16 +20,16 @@ def page_count(path: Path) -> int:
         return reader.open(path)
 
 
-def page_numbers(path: Path, count: int, wanted: tuple[int, int | None]) -> list[int]:
-    """The numbers from the first to the last one wanted that a document has; at least one."""
-    first, last = wanted
-    found = range(max(1, first), (count if last is None else min(last, count)) + 1)
-    if not found:
+def page_numbers(path: Path, count: int, asked: tuple[int, int | None]) -> list[int]:
+    """The numbers from the first to the last one asked for that a document has; at least one."""
+    first, last = asked
+    numbers = range(max(1, first), (count if last is None else min(last, count)) + 1)
+    if not numbers:
         pages = "1 page" if count == 1 else f"{count} pages"
         raise PageError(
             printable_path(path), f"has only {pages}", f"ask for one from 1 to {count}", first
         )
-    return list(found)
+    return list(numbers)
 
 
 def drawn_pages(path: Path, numbers: Iterable[int], pixels: int) -> Iterator[Image | PageError]:
@@ -49,7 +49,7 @@ def encoded_pages(
         for page in reader.pages(numbers):
             if isinstance(page, PageError):
                 yield page
-            elif encoder.pixels is None and not page.words:
+            elif encoder.reads == "words" and not page.words:
                 yield _silent(path, page.number, encoder.name, ocr=ocr)
             else:
                 yield _encoded(path, page, encoder)

@@ -10,8 +10,8 @@ from fastapi import APIRouter
 from starlette.responses import FileResponse
 
 from docpruner.pages.files import SUFFIXES
-from docpruner.web.library import Library
-from docpruner.web.problems import Refused, described
+from docpruner.web.error_responses import Refused, described
+from docpruner.web.index_view import IndexView
 
 STATIC = Path(__file__).parent / "static"
 KINDS = {
@@ -46,15 +46,16 @@ def static_file(name: str) -> FileResponse:
     """By its name in the list of the files there are; a request is no path."""
     there = {path.name: path for path in STATIC.glob("*") if path.suffix in KINDS}
     if name not in there:
-        raise Refused(404, "there is nothing here")
+        raise Refused(404, "no such address")
     path = there[name]
     headers = {"Cache-Control": "no-cache"}
     return FileResponse(path, media_type=KINDS[path.suffix], headers=headers)
 
 
-def original_file(library: Library, document: int, number: int) -> FileResponse:
+def original_file(view: IndexView, document: str, number: int) -> FileResponse:
     """To be saved, not shown: an indexed file may come from anywhere."""
-    path = Path(library.page(document, number).document)
+    entry, _ = view.page(document, number)
+    path = Path(entry.name)
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES or not _is_regular(path):
         raise Refused(404, f"the file of {path.name} is gone; index it again, or remove it")

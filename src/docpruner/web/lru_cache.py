@@ -1,4 +1,4 @@
-"""What was asked for last, kept in memory up to a limit."""
+"""A cache that is limited by the size of what it holds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Recent(Generic[K, V]):
-    """The latest values whose sizes together stay below a limit. For any number of threads."""
+class LruCache(Generic[K, V]):
+    """Values whose sizes together stay below a limit; the least recently used go first.
+
+    Any number of threads may use it.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit, self._size = limit, 0
@@ -25,7 +28,7 @@ class Recent(Generic[K, V]):
             self._values.move_to_end(key)
             return self._values[key][0]
 
-    def put(self, key: K, value: V, size: int) -> None:
+    def put(self, key: K, value: V, size: int = 1) -> None:
         if size > self._limit:
             return
         with self._lock:

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 from docpruner.errors import DocPrunerError
 from docpruner.pictures.colours import RULE, STRONG, Colour
 from docpruner.pictures.lettering import LEAST_SIZE, drawable, fitted, font, width_of
-from docpruner.pictures.paper import as_rgb
+from docpruner.pictures.page_pixels import as_rgb
 
 BACKGROUND: Colour = (246, 247, 249)
 MOST_COLUMNS = 6

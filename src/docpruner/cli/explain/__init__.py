@@ -1,0 +1,1 @@
+"""`docpruner explain`: what was kept of pages, and why they matched, as pictures and figures."""

@@ -1,0 +1,71 @@
+"""What `docpruner explain` has drawn: where the pictures go, and what is printed of them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.markup import escape
+
+from docpruner.cli.output import console, print_json, shown_path
+from docpruner.errors import DocPrunerError, PageError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from rich.console import RenderableType
+
+    from docpruner.cli.explain.request import ExplainRequest
+
+
+@dataclass
+class Outcome:
+    """What was drawn: values for programs, and parts for people to read below the pictures."""
+
+    pictures: list[Path]
+    values: dict[str, Any]
+    parts: list[RenderableType]
+    problems: list[PageError] = field(default_factory=list)
+    status: int = 0
+
+    def show(self, *, open_: bool, json: bool) -> None:
+        for problem in self.problems:
+            console(stderr=True).print(f"left out {problem}", markup=False, soft_wrap=True)
+        if json:
+            print_json({"pictures": [str(picture) for picture in self.pictures], **self.values})
+        else:
+            for picture in self.pictures:
+                console().print(f"[bold]{escape(shown_path(str(picture)))}[/]", soft_wrap=True)
+            for part in self.parts:
+                console().print(part)
+        if open_ and self.pictures:
+            typer.launch(str(self.pictures[0]))
+        raise typer.Exit(self.status)
+
+
+def save(
+    picture: Image,
+    request: ExplainRequest,
+    document: str,
+    part: str,
+    number: int = 1,
+    of: int = 1,
+) -> Path:
+    """Save one `of` several pictures of a document: where asked for, else in this folder under
+    the name of the document and of the `part` of it."""
+    path = request.output or Path(f"{Path(document).stem[:100]}-{part}.png")
+    if of > 1:
+        path = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    try:
+        if path.exists() and os.path.exists(document) and path.samefile(document):
+            raise DocPrunerError(f"{path} is the document itself; choose another --output")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        picture.save(path)
+    except OSError as error:
+        reason = error.strerror or error
+        raise DocPrunerError(
+            f"{path} can't be written ({reason}); choose another --output"
+        ) from error
+    return path

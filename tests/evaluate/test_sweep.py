@@ -57,9 +57,8 @@ def test_a_setting_ranks_as_an_index_made_with_it(samples, swept, tmp_path, numb
 
 def test_the_cache_holds_vectors_as_they_were_encoded(samples):
     """Rounded, they would make `@float32` a float16 of another name."""
-    name = PageName(str(samples.data.pages.folder / "travel-expense-form.pdf"), 1)
-    (cached,) = samples.embeddings([name])
-    (page, *_) = pages_of(Path(name.document))
+    (cached,) = samples.embeddings([PageName("travel-expense-form.pdf", 1)])
+    (page, *_) = pages_of(samples.data.pages.folder / "travel-expense-form.pdf")
     (encoded,) = builtin().encode_pages([page])
     assert np.array_equal(cached.vectors, encoded.vectors)
     assert not np.array_equal(encoded.vectors, encoded.vectors.astype(np.float16))

@@ -16,7 +16,7 @@ from docpruner.pages.file_source import FileDocument
 from docpruner.pages.files import find_files
 from docpruner.pages.page_files import PageFiles
 from docpruner.pages.parsed_page import DEFAULT_PIXELS
-from docpruner.pages.problems import unreachable
+from docpruner.pages.problems import printable_path, unreachable
 from docpruner.pages.reader import PageReader, page_or_raise
 from docpruner.stores.records import PageName
 from docpruner.types import Page
@@ -30,7 +30,7 @@ Stamp = tuple[Path, int, int]
 
 @dataclass(frozen=True)
 class FolderPages:
-    """PDFs and images below a folder; answers call a page `report.pdf#3`, with its folders.
+    """PDFs and images below a folder; a document is called by its path from there.
 
     A file is hashed once, however many encoders read it, unless it changes.
     """
@@ -46,17 +46,20 @@ class FolderPages:
         return [file for file in find_files([self.folder]) if isinstance(file, Path)]
 
     def name_of(self, file: Path) -> str:
-        return str(file.relative_to(self.folder))
+        if not file.is_relative_to(self.folder):
+            reason = f"lies outside {self.folder}, where a link leads to it"
+            raise PageError(printable_path(file), reason, "copy it there")
+        return file.relative_to(self.folder).as_posix()
 
     def page_id(self, page: PageName) -> str:
-        return f"{self.name_of(Path(page.document))}#{page.number}"
+        return f"{page.document}#{page.number}"
 
     def source(self, *, pixels: int | None, ocr: bool) -> FolderSource:
         return FolderSource(self, pixels=pixels, ocr=ocr)
 
     def content_hash(self, document: str) -> bytes | None:
         try:
-            return self.hash_of(Path(document))
+            return self.hash_of(self.folder / document)
         except OSError:
             return None
 
@@ -70,14 +73,12 @@ class FolderPages:
 
     def picture(self, page: PageName) -> Image:
         with closing(PageFiles()) as files:
-            return files.picture(page.document, page.number, DEFAULT_PIXELS)
+            return files.picture(str(self.folder / page.document), page.number, DEFAULT_PIXELS)
 
     def some_pages(self, count: int, *, pixels: int | None, ocr: bool) -> list[Page]:
         with PageReader(pixels=pixels, ocr=ocr) as reader:
             places = [
-                PageName(str(file), number)
-                for file in self.files()
-                for number in _page_numbers(reader, file)
+                (file, number) for file in self.files() for number in _page_numbers(reader, file)
             ]
             return some_of(places, count, partial(_read_page, reader))
 
@@ -88,9 +89,9 @@ class FolderSource:
     def __init__(self, pages: FolderPages, *, pixels: int | None, ocr: bool) -> None:
         self._pages = pages
         self._files = list(find_files([pages.folder]))
-        self._names = {str(file) for file in self._files if isinstance(file, Path)}
+        self._there = {file for file in self._files if isinstance(file, Path)}
         self._reader = PageReader(pixels=pixels, ocr=ocr)
-        self.size = sum(_size(name) for name in self._names)
+        self.size = sum(map(_size, self._there))
 
     def documents(self) -> Iterator[FileDocument | PageError]:
         for file in self._files:
@@ -98,8 +99,10 @@ class FolderSource:
                 yield file
                 continue
             try:
-                content_hash = self._pages.hash_of(file)
-                yield FileDocument(file, content_hash, file.stat().st_size, self._reader)
+                name, content_hash = self._pages.name_of(file), self._pages.hash_of(file)
+                yield FileDocument(name, file, content_hash, file.stat().st_size, self._reader)
+            except PageError as problem:
+                yield problem
             except OSError as error:
                 yield unreachable(file, error)
 
@@ -107,7 +110,7 @@ class FolderSource:
         return True
 
     def is_gone(self, document: str) -> bool:
-        return document not in self._names
+        return self._pages.folder / document not in self._there
 
     def close(self) -> None:
         self._reader.close()
@@ -120,14 +123,15 @@ def _page_numbers(reader: PageReader, file: Path) -> range:
         return range(0)
 
 
-def _read_page(reader: PageReader, page: PageName) -> Page:
-    reader.open(Path(page.document))
-    (read,) = reader.pages([page.number])
-    return page_or_raise(read)
+def _read_page(reader: PageReader, place: tuple[Path, int]) -> Page:
+    file, number = place
+    reader.open(file)
+    (page,) = reader.pages([number])
+    return page_or_raise(page)
 
 
-def _size(name: str) -> int:
+def _size(file: Path) -> int:
     try:
-        return Path(name).stat().st_size
+        return file.stat().st_size
     except OSError:  # reported when it is read
         return 0

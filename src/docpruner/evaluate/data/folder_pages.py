@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from docpruner.errors import PageError
 from docpruner.evaluate.data.sampling import some_of
-from docpruner.pages.file_source import FileDocument
+from docpruner.pages.file_source import FileDocument, is_gone
 from docpruner.pages.files import find_files
 from docpruner.pages.page_files import PageFiles
 from docpruner.pages.parsed_page import DEFAULT_PIXELS
@@ -89,9 +89,8 @@ class FolderSource:
     def __init__(self, pages: FolderPages, *, pixels: int | None, ocr: bool) -> None:
         self._pages = pages
         self._files = list(find_files([pages.folder]))
-        self._there = {file for file in self._files if isinstance(file, Path)}
         self._reader = PageReader(pixels=pixels, ocr=ocr)
-        self.size = sum(map(_size, self._there))
+        self.size = sum(_size(file) for file in self._files if isinstance(file, Path))
 
     def documents(self) -> Iterator[FileDocument | PageError]:
         for file in self._files:
@@ -110,7 +109,7 @@ class FolderSource:
         return True
 
     def is_gone(self, document: str) -> bool:
-        return self._pages.folder / document not in self._there
+        return is_gone(str(self._pages.folder / document))
 
     def close(self) -> None:
         self._reader.close()

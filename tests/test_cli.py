@@ -81,7 +81,7 @@ def test_all_commands_are_listed():
 def test_every_command_has_help_with_an_example_and_no_types_of_python(command):
     shown = docpruner(command, "--help").stdout
     assert f"docpruner {command}" in shown.split("Example")[1]
-    assert "<" not in shown
+    assert not re.search("<[a-z]", shown)
 
 
 def test_the_list_of_commands_says_what_they_say_themselves():

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rich import box
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from docpruner.cli.documents import file_is_gone
-from docpruner.cli.output import console, shown_path
+from docpruner.cli.output import plain, shown_path, styled
+from docpruner.cli.tables import headed_table, print_table
 from docpruner.explain import matched_words
 from docpruner.hits import Hit
 from docpruner.pages.page_files import PageFiles
@@ -60,9 +59,9 @@ def views_of(hits: Sequence[Hit]) -> list[HitView]:
 
 
 def show_hits(views: Sequence[HitView]) -> None:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    table = headed_table()
     table.add_column("", style="dim", justify="right")
-    table.add_column("document", style="bold", overflow="fold", max_width=40)
+    table.add_column("document", style="bold", no_wrap=True)
     table.add_column("page", justify="right")
     table.add_column("score", justify="right", style="green")
     table.add_column("matched")
@@ -70,14 +69,15 @@ def show_hits(views: Sequence[HitView]) -> None:
     alone = len({Path(path).name for path in paths}) == len(paths)  # names say which is meant
     for rank, view in enumerate(views, 1):
         hit = view.hit
-        matched = "  ".join(_pair(word, text) for word, text in view.matched)
+        matched = [_pair(word, text) for word, text in view.matched]
         if view.file_is_gone:
-            matched = f"[yellow](file is gone)[/] {matched}"
+            matched.insert(0, Text("(file is gone)", "yellow"))
         name = Path(hit.document).name if alone else shown_path(hit.document)
-        table.add_row(str(rank), escape(name), str(hit.page), f"{hit.score:.2f}", matched)
-    console().print(table)
+        score = f"{hit.score:.2f}"
+        table.add_row(str(rank), plain(name), str(hit.page), score, Text("  ").join(matched))
+    print_table(table)
 
 
-def _pair(word: str, text: str) -> str:
+def _pair(word: str, text: str) -> Text:
     same = word.casefold() == text.casefold()
-    return escape(word) if same else f"{escape(word)}[dim]→[/]{escape(text)}"
+    return plain(word) if same else styled("{}[dim]→[/]{}", word, text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 import warnings
 from typing import Annotated
 
@@ -45,21 +46,44 @@ def options(
 
 def _in_one_line(message: Warning | str, *_where: object) -> str:
     """Where in the code it was raised is of no use to who runs a command."""
-    return f"warning: {message}\n"
+    from docpruner.cli.output import visible
+
+    return f"warning: {visible(str(message))}\n"
 
 
 def main() -> None:
-    """Run the command; an error is one line on standard error and exit status 1."""
+    """Run the command; an error is one line on standard error.
+
+    Exit status 2 after wrong usage, 1 after any other error.
+    """
     warnings.formatwarning = _in_one_line  # type: ignore[assignment]  # called by position
     try:
-        app(prog_name="docpruner")
+        status = app(prog_name="docpruner", standalone_mode=False)
     except Exception as error:
-        if "--debug" in sys.argv:
-            raise
-        from docpruner.cli.output import print_error
+        status = _failed(error)
+    sys.exit(status)
 
-        text = str(error)
-        if not isinstance(error, DocPrunerError):
-            text = f"{type(error).__name__}: {error}; docpruner --debug … shows where it came from"
-        print_error(text)
-        sys.exit(1)
+
+def _failed(error: Exception) -> int:
+    from docpruner.cli.output import print_error, visible
+
+    if _is_wrong_usage(error):
+        context = getattr(error, "ctx", None)
+        command = "docpruner" if context is None else context.command_path
+        message = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+        if message:  # else the help was printed
+            print_error(f"{message} (see {command} --help)")
+        return 2
+    if "--debug" in sys.argv:
+        sys.stderr.write(visible(traceback.format_exc(), lines=True))
+    elif isinstance(error, DocPrunerError):
+        print_error(str(error))
+    else:
+        name = type(error).__name__
+        print_error(f"{name}: {error}; docpruner --debug … shows where it came from")
+    return 1
+
+
+def _is_wrong_usage(error: Exception) -> bool:
+    """Typer brings the classes of these errors along, or takes them from Click."""
+    return hasattr(error, "format_message") and getattr(error, "exit_code", None) == 2

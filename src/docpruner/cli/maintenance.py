@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from docpruner.cli.arguments import NOTHING, GlobsArgument, IndexArgument, WaitOption
+from docpruner.cli.documents import no_document
 from docpruner.cli.output import (
     JsonOption,
     console,
@@ -18,6 +18,7 @@ from docpruner.cli.output import (
     print_json,
     shown_bytes,
     shown_path,
+    styled,
 )
 
 if TYPE_CHECKING:
@@ -51,11 +52,11 @@ def delete(
     else:
         for name in names:
             console().print(
-                f"{'would remove' if dry_run else 'removed'} {escape(shown_path(name))}",
+                styled(f"{'would remove' if dry_run else 'removed'} {{}}", shown_path(name)),
                 soft_wrap=True,
             )
         if not names:
-            console().print(f"No document fits {escape(' '.join(globs))}")
+            console().print(no_document(globs))
     raise typer.Exit(0 if names else NOTHING)
 
 
@@ -109,15 +110,14 @@ def verify(
 
 def _show_damages(damages: Sequence[Damage], index: str, *, report_only: bool) -> None:
     for damage in damages:
-        where = escape(f"{shown_path(damage.document)}#{damage.page}")
-        console().print(f"[red]damaged[/] [bold]{where}[/]: {escape(damage.reason)}")
+        where = f"{shown_path(damage.document)}#{damage.page}"
+        console().print(styled("[red]damaged[/] [bold]{}[/]: {}", where, damage.reason))
     documents = sorted({shown_path(damage.document) for damage in damages})
     some = " ".join(documents[:LISTED]) + (" …" if len(documents) > LISTED else "")
+    done = "left in the index" if report_only else "taken out"
+    again = f"docpruner index {index} {some}"
     console().print(
-        f"{counted(len(damages), 'damaged page')} "
-        + ("left in the index" if report_only else "taken out")
-        + f"; encode again with: docpruner index {index} {some}",
-        markup=False,
+        styled(f"{counted(len(damages), 'damaged page')} {done}; encode again with: {{}}", again),
         soft_wrap=True,
     )
 

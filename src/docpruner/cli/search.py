@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from docpruner.cli.arguments import (
     NOTHING,
@@ -21,9 +20,11 @@ from docpruner.cli.output import (
     JsonOption,
     console,
     counted,
+    file_stem,
     print_json,
     print_warning,
     shown_path,
+    styled,
 )
 from docpruner.errors import DocPrunerError, PageError
 from docpruner.search.filters import read_metadata, read_pages
@@ -95,8 +96,8 @@ def run(
     else:
         console().print("No pages found; are the filters too narrow, or is the index empty?")
     if save_images is not None and pictures and not json:
-        where = escape(shown_path(str(save_images)))
-        console().print(f"{counted(len(pictures), 'picture')} in {where}")
+        count = counted(len(pictures), "picture")
+        console().print(styled(f"{count} in {{}}", shown_path(str(save_images))))
     if open_ and pictures:
         typer.launch(str(next(iter(pictures.values()))))
     raise typer.Exit(0 if hits else NOTHING)
@@ -117,7 +118,7 @@ def _save(hits: Sequence[Hit], folder: Path | None, asked: bool) -> dict[str, Pa
         ) from error
     saved = {}
     for rank, hit in enumerate(hits, 1):
-        path = folder / f"{rank:02d}-{Path(hit.document).stem[:100]}-p{hit.page}.png"
+        path = folder / f"{rank:02d}-{file_stem(hit.document)}-p{hit.page}.png"
         try:
             hit_picture(hit).save(path)
         except PageError as problem:

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.markup import escape
+from rich.table import Table
 
-from docpruner.cli.output import console, print_json, shown_path
+from docpruner.cli.output import console, file_stem, plain, print_json, shown_path, styled
+from docpruner.cli.tables import print_table
 from docpruner.errors import DocPrunerError, PageError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-    from rich.console import RenderableType
+    from rich.text import Text
 
     from docpruner.cli.explain.request import ExplainRequest
 
@@ -26,20 +27,20 @@ class Outcome:
 
     pictures: list[Path]
     values: dict[str, Any]
-    parts: list[RenderableType]
+    parts: list[Table | Text | str]
     problems: list[PageError] = field(default_factory=list)
     status: int = 0
 
     def show(self, *, open_: bool, json: bool) -> None:
         for problem in self.problems:
-            console(stderr=True).print(f"left out {problem}", markup=False, soft_wrap=True)
+            console(stderr=True).print(styled("left out {}", str(problem)), soft_wrap=True)
         if json:
             print_json({"pictures": [str(picture) for picture in self.pictures], **self.values})
         else:
             for picture in self.pictures:
-                console().print(f"[bold]{escape(shown_path(str(picture)))}[/]", soft_wrap=True)
+                console().print(plain(shown_path(str(picture)), "bold"), soft_wrap=True)
             for part in self.parts:
-                console().print(part)
+                print_table(part) if isinstance(part, Table) else console().print(part)
         if open_ and self.pictures:
             typer.launch(str(self.pictures[0]))
         raise typer.Exit(self.status)
@@ -55,7 +56,7 @@ def save(
 ) -> Path:
     """Save one `of` several pictures of a document: where asked for, else in this folder under
     the name of the document and of the `part` of it."""
-    path = request.output or Path(f"{Path(document).stem[:100]}-{part}.png")
+    path = request.output or Path(f"{file_stem(document)}-{part}.png")
     if of > 1:
         path = path.with_name(f"{path.stem}-{number}{path.suffix}")
     try:

@@ -5,20 +5,24 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 import re
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from rich.text import Text
 
-from cli_process import write_pdf
+from cli_process import docpruner, write_pdf
 from docpruner.cli import main
-from docpruner.cli.output import console, file_stem, plain, styled, visible
+from docpruner.cli.output import console, plain, styled, visible
+from docpruner.cli.picture_files import file_stem
 from docpruner.errors import PageError
 from docpruner.facade import Index
 from docpruner.types import Page, Word
@@ -39,12 +43,12 @@ def hostile(rng: random.Random, length: int = 6) -> str:
     return f"x{''.join(parts)}y".replace("/", "|")
 
 
-def run(*arguments: str) -> tuple[int, str, str]:
+def run(*arguments: str, columns: int = 3000) -> tuple[int, str, str]:
     """The command in this process: its exit status and what it prints."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setattr(sys, "argv", ["docpruner", *arguments])
-        patch.setenv("COLUMNS", "3000")
+        patch.setenv("COLUMNS", str(columns))
         patch.delenv("FORCE_COLOR", raising=False)
         with pytest.raises(SystemExit) as ended:
             main()
@@ -86,7 +90,7 @@ def test_a_console_shows_codes_of_strings_and_cells_too(capsys):
 
 
 def test_a_file_named_after_a_document_has_a_plain_and_short_name():
-    assert file_stem("/a/b\x1b[31m\n.pdf") == "b_[31m_"
+    assert file_stem("/a/b\x1b[31m\n.pdf") == "b_x1b[31m_x0a"
     assert len((file_stem("日" * 300 + ".pdf") + "-p1-match-10.png").encode()) < 255
     assert file_stem("/") == "page"
     assert plain("[bold]").plain == "[bold]"
@@ -240,3 +244,82 @@ def test_no_command_lets_names_or_texts_steer_the_terminal(seed, tmp_path, monke
     status, out, err = run("verify", index)
     assert status == 1
     check(out + err, short, place.scan)
+
+
+# ------------------------------------------------------------------ on any terminal
+
+NAMES = ("tidal-energy-2024.pdf", "日本の港.pdf", "a rather long name of a report.pdf")
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory) -> str:
+    folder = tmp_path_factory.mktemp("narrow")
+    for name in NAMES:
+        write_pdf(folder / "docs" / name, f"lighthouses and {len(name)} tides")
+    location = str(folder / "my.idx")
+    assert run("index", location, str(folder / "docs"))[0] == 0
+    return location
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_an_encoding_that_lacks_signs_is_no_reason_to_fail(index, encoding):
+    for command in (
+        ["stats", index],
+        ["list", index],
+        ["search", index, "Leuchtturm → lighthouses"],
+        ["strategies"],
+        ["--help"],
+        ["search", "日本", "x"],
+    ):
+        done = docpruner(*command, env={"PYTHONIOENCODING": encoding})
+        assert "Error" not in done.stderr
+        assert done.returncode == (1 if "日本" in command else 0), done.stderr
+    listed = docpruner("list", index, "--json", env={"PYTHONIOENCODING": encoding}).stdout
+    assert {Path(entry["document"]).name for entry in json.loads(listed)} == set(NAMES)
+
+
+@pytest.mark.parametrize("columns", [20, 30, 40, 60, 80])
+def test_words_stay_whole_where_the_terminal_has_room_for_them(index, columns, monkeypatch):
+    monkeypatch.chdir(Path(index).parent / "docs")
+    for command in (["search", index, "lighthouses"], ["list", index]):
+        _, out, _ = run(*command, columns=columns)
+        words = out.split()
+        for name in NAMES:
+            for word in name.split():
+                assert word in words or cell_len(word) > columns, out
+        assert max(map(cell_len, out.splitlines())) <= columns
+    _, out, _ = run("stats", index, columns=columns)
+    for word in ("builtin-v1,", "docpruner:k=-0.25", "vectors", "dimensions", "float16"):
+        assert word in out.split()
+
+
+def test_a_full_disk_costs_the_pictures_and_not_the_hits(index, tmp_path):
+    disk = tmp_path / "disk"
+    with small_disk(disk, kilobytes=256):
+        (disk / "ballast").write_bytes(bytes(200_000))
+        status, out, err = run("search", index, "lighthouses", "--save-images", str(disk / "hits"))
+        assert "tidal-energy-2024.pdf" in out
+        assert status == 1
+        assert err == (
+            f"error: no pictures can be saved in {disk / 'hits'} (No space left on device); choose "
+            "another folder\n"
+        )
+        assert "Traceback" not in err
+        assert all(picture.stat().st_size > 10_000 for picture in (disk / "hits").iterdir())
+        status, out, _ = run(
+            "search", index, "lighthouses", "--json", "--save-images", str(disk / "hits")
+        )
+        assert (status, json.loads(out)["hits"][-1]["picture"]) == (1, None)
+
+
+@contextmanager
+def small_disk(folder: Path, kilobytes: int) -> Iterator[None]:
+    """A disk of its own, which only root may mount."""
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "docpruner-test", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
+        pytest.skip("no disk can be mounted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import traceback
 import warnings
@@ -57,6 +58,9 @@ def main() -> None:
     Exit status 2 after wrong usage, 1 after any other error.
     """
     warnings.formatwarning = _in_one_line  # type: ignore[assignment]  # called by position
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # what it can't hold becomes a question mark
     try:
         status = app(prog_name="docpruner", standalone_mode=False)
     except Exception as error:

@@ -25,7 +25,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for program
 # Control codes, line and paragraph separators, marks that turn text around, halves of characters.
 _CODES = r"\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 _CODE, _CODE_OR_NEW_LINE = re.compile(f"[{_CODES}]"), re.compile(f"[{_CODES}\n]")
-NAME_BYTES = 150  # of a file to write
 
 
 # ------------------------------------------------------------------ text from outside
@@ -59,12 +58,6 @@ def styled(template: str, *values: str) -> Text:
         spans = [Span(0, len(text), span.style) for span in pieces[piece].spans]
         pieces[piece] = Text(text, spans=spans)
     return Text().join(pieces)
-
-
-def file_stem(document: str) -> str:
-    """A document's name without its ending, short and plain enough to name a file after it."""
-    stem = re.sub(r"[\\:*?\"<>|]", "_", _CODE_OR_NEW_LINE.sub("_", Path(document).stem))
-    return stem.encode(errors="replace")[:NAME_BYTES].decode(errors="ignore") or "page"
 
 
 # ------------------------------------------------------------------ for people

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -20,17 +18,11 @@ from docpruner.cli.output import (
     JsonOption,
     console,
     counted,
-    file_stem,
     print_json,
-    print_warning,
     shown_path,
     styled,
 )
-from docpruner.errors import DocPrunerError, PageError
 from docpruner.search.filters import read_metadata, read_pages
-
-if TYPE_CHECKING:
-    from docpruner.hits import Hit
 
 
 def run(
@@ -72,6 +64,7 @@ def run(
 
     Example: `docpruner search reports.idx "revenue in 2021" -k 3 --save-images hits`
     """
+    from docpruner.cli.hit_pictures import Pictures
     from docpruner.cli.hit_views import show_hits, views_of
     from docpruner.facade import Index
 
@@ -84,10 +77,11 @@ def run(
             metadata=read_metadata(metadata),
         )
         views = views_of(hits)
-        pictures = _save(hits[: 1 if save_images is None else None], save_images, open_)
+        chosen = hits if save_images is not None else hits[:1] if open_ else []
+        pictures = Pictures.of(chosen, save_images)
     if json:
         entries = [
-            {**view.to_dict(rank), "picture": _path(pictures, view.hit)}
+            {**view.to_dict(rank), "picture": pictures.path(view.hit)}
             for rank, view in enumerate(views, 1)
         ]
         print_json({"query": query, "hits": entries})
@@ -95,39 +89,11 @@ def run(
         show_hits(views)
     else:
         console().print("No pages found; are the filters too narrow, or is the index empty?")
-    if save_images is not None and pictures and not json:
-        count = counted(len(pictures), "picture")
+    if save_images is not None and pictures.saved and not json:
+        count = counted(len(pictures.saved), "picture")
         console().print(styled(f"{count} in {{}}", shown_path(str(save_images))))
-    if open_ and pictures:
-        typer.launch(str(next(iter(pictures.values()))))
+    if pictures.failure is not None:  # now that the hits are told
+        raise pictures.failure
+    if open_ and pictures.saved:
+        typer.launch(str(next(iter(pictures.saved.values()))))
     raise typer.Exit(0 if hits else NOTHING)
-
-
-def _save(hits: Sequence[Hit], folder: Path | None, asked: bool) -> dict[str, Path]:
-    """The pictures of hits, by their names; files that are gone can't be drawn."""
-    if folder is None and not asked:
-        return {}
-    from docpruner.explain import hit_picture
-
-    folder = folder or Path(tempfile.mkdtemp(prefix="docpruner-"))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DocPrunerError(
-            f"{folder} can't be made ({error.strerror}); choose another"
-        ) from error
-    saved = {}
-    for rank, hit in enumerate(hits, 1):
-        path = folder / f"{rank:02d}-{file_stem(hit.document)}-p{hit.page}.png"
-        try:
-            hit_picture(hit).save(path)
-        except PageError as problem:
-            print_warning(f"no picture of {hit.name}: {problem}")
-        else:
-            saved[f"{hit.document}#{hit.page}"] = path
-    return saved
-
-
-def _path(pictures: dict[str, Path], hit: Hit) -> str | None:
-    path = pictures.get(f"{hit.document}#{hit.page}")
-    return None if path is None else str(path)

@@ -59,7 +59,8 @@ def show_stats(to: Console, folder: str, stats: Stats) -> None:
     table.add_row("unpruned", f"{shown_bytes(stats.bytes_unpruned_float16)} in float16")
     print_table(table)
     if stats.pages:
-        print_table(_distribution(stats, max(1, min(BAR, to.width - LABELS))))
+        block = "#" if to.options.ascii_only else "█"
+        print_table(_distribution(stats, block, max(1, min(BAR, to.width - LABELS))))
 
 
 def _on_disk(stats: Stats) -> str:
@@ -74,7 +75,7 @@ def _on_disk(stats: Stats) -> str:
     return text
 
 
-def _distribution(stats: Stats, width: int) -> Table:
+def _distribution(stats: Stats, block: str, width: int) -> Table:
     """How much was pruned of how many pages."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
@@ -85,5 +86,5 @@ def _distribution(stats: Stats, width: int) -> Table:
     for step in range(there[0], there[-1] + 1):
         pages = stats.pruned_histogram[step]
         what = f"pruned {step * 10}–{step * 10 + 10}%"
-        table.add_row(what, f"{pages:,}", "█" * -(-pages * width // most))
+        table.add_row(what, f"{pages:,}", block * -(-pages * width // most))
     return table

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.table import Table
 
-from docpruner.cli.output import console, file_stem, plain, print_json, shown_path, styled
+from docpruner.cli.output import console, plain, print_json, shown_path, styled
+from docpruner.cli.picture_files import file_stem, save_picture
 from docpruner.cli.tables import print_table
 from docpruner.errors import DocPrunerError, PageError
 
@@ -62,8 +63,7 @@ def save(
     try:
         if path.exists() and os.path.exists(document) and path.samefile(document):
             raise DocPrunerError(f"{path} is the document itself; choose another --output")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        picture.save(path)
+        save_picture(picture, path)
     except OSError as error:
         reason = error.strerror or error
         raise DocPrunerError(

@@ -23,7 +23,7 @@ class Pictures:
 
     @classmethod
     def of(cls, hits: Sequence[Hit], folder: Path | None) -> Pictures:
-        """Draw hits, into a temporary folder if none is given; files that are gone can't be drawn."""
+        """Draw hits, into a temporary folder if none is given. Without its file, a hit has none."""
         pictures = cls()
         if not hits:
             return pictures

@@ -193,7 +193,7 @@ def test_what_if_then_prune_then_delete_then_compact_then_verify(folder):
     what_if = json.loads(
         docpruner("prune", "copy.idx", spec, "--dry-run", "--json", at=folder).stdout
     )
-    pruned = json.loads(docpruner("prune", "copy.idx", spec, "--json", at=folder).stdout)
+    pruned = json.loads(docpruner("prune", "copy.idx", spec, "--yes", "--json", at=folder).stdout)
     assert what_if == {**pruned, "dry_run": True}
     stats = json.loads(docpruner("stats", "copy.idx", "--json", at=folder).stdout)
     assert (stats["vectors"], stats["settings"]["spec"]) == (pruned["vectors"], spec)
@@ -227,8 +227,8 @@ def test_what_if_then_prune_then_delete_then_compact_then_verify(folder):
         (["index", "my.idx", "docs", "--codec", "float16"], "has codec int8, not float16"),
         (["index", "my.idx", "docs", "--encoder", "some/model"], "has encoder builtin-v1, not"),
         (["index", "docs", "docs"], "docs is not empty; choose another folder"),
-        (["prune", "my.idx", "docpruner:k=-1"], "index the documents again to keep more"),
-        (["prune", "my.idx", "docprune"], "docprune"),
+        (["prune", "my.idx", "docpruner:k=-1", "--yes"], "index the documents again to keep more"),
+        (["prune", "my.idx", "docprune", "--yes"], "docprune"),
     ],
 )
 def test_errors_are_one_line_and_say_what_to_do(folder, arguments, said):

@@ -10,6 +10,7 @@ from docpruner.cli.output import (
     console,
     counted,
     print_json_line,
+    saving,
     shown_bytes,
     shown_path,
     styled,
@@ -92,7 +93,7 @@ class Bar:
             pages=report.pages,
             pace=report.pages_per_second,
             kept=report.kept,
-            saved=shown_bytes(report.bytes_unpruned_float16 - report.bytes),
+            saved=shown_bytes(max(0, report.bytes_unpruned_float16 - report.bytes)),
         )
 
     def interrupted(self) -> None:
@@ -122,7 +123,6 @@ def summary(report: AddReport, location: str, *, ocr: bool) -> list[Text | str]:
     lines: list[Text | str] = []
     lines.append(styled(f"[bold]{{}}[/]: {_documents(report)}", shown_path(location)))
     if report.pages:
-        saved = 1 - report.bytes / report.bytes_unpruned_float16
         lines.append(
             f"{counted(report.pages, 'page')} in {report.seconds:.1f} s, {report.vectors:,} of "
             f"{report.vectors_unpruned:,} vectors kept ([green]{report.kept:.1%}[/])"
@@ -130,7 +130,7 @@ def summary(report: AddReport, location: str, *, ocr: bool) -> list[Text | str]:
         lines.append(
             f"{shown_bytes(report.bytes)} of vectors instead of "
             f"{shown_bytes(report.bytes_unpruned_float16)} unpruned in float16: "
-            f"[green]{saved:.1%} saved[/]"
+            f"{saving(report.bytes, report.bytes_unpruned_float16)}"
         )
     if report.copied:
         lines.append(f"{counted(report.copied, 'page')} copied from identical ones in the index")

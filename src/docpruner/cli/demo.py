@@ -51,7 +51,7 @@ def run(
                 strict=True,
             )
         )
-        views = {} if json else {number: views_of(hits[number]) for number in PRINTED}
+        views = {} if json else {number: views_of(index, hits[number]) for number in PRINTED}
         stats = index.stats()
         pictures = _draw(index, documents, hits[PRINTED[0]][0], folder)
     right = _right(hits, _lines(documents / "qrels.jsonl"))

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from docpruner.cli.arguments import INTERRUPTED
 from docpruner.cli.lazy_commands import MARKUP, Commands
 from docpruner.errors import DocPrunerError
 
@@ -63,6 +64,8 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # what it can't hold becomes a question mark
     try:
         status = app(prog_name="docpruner", standalone_mode=False)
+    except typer.Abort:  # Ctrl-C, where a question was asked
+        status = INTERRUPTED
     except Exception as error:
         status = _failed(error)
     sys.exit(status)

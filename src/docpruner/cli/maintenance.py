@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -20,8 +21,10 @@ from docpruner.cli.output import (
     shown_path,
     styled,
 )
+from docpruner.errors import DocPrunerError
 
 if TYPE_CHECKING:
+    from docpruner.facade import Index
     from docpruner.stores.records import Damage
 
 DAMAGED = 1  # exit status
@@ -131,22 +134,41 @@ def prune(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be left.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
     wait: WaitOption = 10.0,
     json: JsonOption = False,
 ) -> None:
     """Make an index smaller by a stricter spec, without encoding again.
 
     A larger k, or more stages after those of the index. The result is the same as indexing with
-    SPEC. Either all pages are pruned or none.
+    SPEC. Either all pages are pruned or none. It can't be undone, so it asks first; scripts say
+    --yes.
 
     Example: `docpruner prune reports.idx docpruner:k=0.25 --dry-run`
     """
     from docpruner.facade import Index
 
-    with Index.open(index) as opened, counting("pruning", quiet=json) as progress:
-        pruned = opened.prune(spec, dry_run=dry_run, wait=wait, progress=progress)
-        width = opened.settings.row_bytes
-    freed = (pruned.before - pruned.after) * width
+    asks = not (dry_run or yes)
+    if asks and (json or not sys.stdin.isatty()):
+        raise DocPrunerError(
+            "pruning can't be undone, and there is nobody to ask; add --yes to prune, or --dry-run "
+            "to see what would be left"
+        )
+    with Index.open(index) as opened:
+        if dry_run or asks:
+            _pruned(opened, spec, dry_run=True, wait=wait, json=json)
+        if asks and not typer.confirm("This can't be undone. Prune?", err=True):
+            console().print("Nothing was changed")
+            raise typer.Exit(NOTHING)
+        if not dry_run:
+            _pruned(opened, spec, dry_run=False, wait=wait, json=json)
+
+
+def _pruned(index: Index, spec: str, *, dry_run: bool, wait: float, json: bool) -> None:
+    """Prune, or only try it, and say what that leaves."""
+    with counting("pruning", quiet=json) as progress:
+        pruned = index.prune(spec, dry_run=dry_run, wait=wait, progress=progress)
+    freed = (pruned.before - pruned.after) * index.settings.row_bytes
     if json:
         values = {"vectors_before": pruned.before, "vectors": pruned.after, "bytes_freed": freed}
         print_json({"spec": spec, "dry_run": dry_run, **values})

@@ -20,6 +20,8 @@ import typer
 from rich.console import Console
 from rich.text import Span, Text
 
+WORD_LENGTH = 40  # characters, in a table
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 # Control codes, line and paragraph separators, marks that turn text around, halves of characters.
@@ -60,6 +62,10 @@ def styled(template: str, *values: str) -> Text:
     return Text().join(pieces)
 
 
+def shortened(text: str, length: int = WORD_LENGTH) -> str:
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
 # ------------------------------------------------------------------ for people
 
 
@@ -88,6 +94,13 @@ def shown_bytes(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} TB"
+
+
+def saving(used: int, unpruned: int) -> str:
+    """How much smaller something is than without pruning, in markup."""
+    if used > unpruned:
+        return f"[yellow]{shown_bytes(used - unpruned)} larger than unpruned[/]"
+    return f"[green]{1 - used / unpruned:.1%} saved[/]"
 
 
 def shown_path(path: str) -> str:

@@ -13,6 +13,7 @@ from docpruner.cli.arguments import (
     IndexArgument,
     MetadataOption,
     TrustOption,
+    read_query,
 )
 from docpruner.cli.output import (
     JsonOption,
@@ -22,6 +23,7 @@ from docpruner.cli.output import (
     shown_path,
     styled,
 )
+from docpruner.cli.picture_files import open_picture
 from docpruner.search.filters import read_metadata, read_pages
 
 
@@ -44,6 +46,10 @@ def run(
         str | None, typer.Option("--pages", metavar="3-10", help="Only pages of these numbers.")
     ] = None,
     metadata: MetadataOption = None,
+    min_score: Annotated[
+        float | None,
+        typer.Option("--min-score", metavar="SCORE", help="Only pages that score this or more."),
+    ] = None,
     open_: Annotated[
         bool, typer.Option("--open", help="Open a picture of the best page, its matches lit.")
     ] = False,
@@ -58,7 +64,8 @@ def run(
     """Search an index: the best pages, and what matches on them.
 
     A match is a word of the query, followed by → and what it matched if that is different: words
-    of the page, or the part of the page if it has no words.
+    of the page, or the part of the page if it has no words. Scores are sums over the words of the
+    query: they compare pages, not queries.
 
     Exit status: 0 if there are hits, 4 if there are none.
 
@@ -70,13 +77,14 @@ def run(
 
     with Index.open(index, device=device, trust_remote_code=trust_remote_code) as opened:
         hits = opened.search(
-            query,
+            read_query(query),
             k,
             documents=documents or (),
             pages=read_pages(pages),
             metadata=read_metadata(metadata),
         )
-        views = views_of(hits)
+        hits = [hit for hit in hits if min_score is None or hit.score >= min_score]
+        views = views_of(opened, hits)
         chosen = hits if save_images is not None else hits[:1] if open_ else []
         pictures = Pictures.of(chosen, save_images)
     if json:
@@ -86,14 +94,17 @@ def run(
         ]
         print_json({"query": query, "hits": entries})
     elif hits:
+        if not any(view.really_matches for view in views):
+            console().print("[yellow]Nothing really matches[/]; these pages come nearest:")
         show_hits(views)
     else:
-        console().print("No pages found; are the filters too narrow, or is the index empty?")
+        filters = "filters" if min_score is None else "filters or --min-score"
+        console().print(f"No pages found; are the {filters} too strict, or is the index empty?")
     if save_images is not None and pictures.saved and not json:
         count = counted(len(pictures.saved), "picture")
         console().print(styled(f"{count} in {{}}", shown_path(str(save_images))))
     if pictures.failure is not None:  # now that the hits are told
         raise pictures.failure
     if open_ and pictures.saved:
-        typer.launch(str(next(iter(pictures.saved.values()))))
+        open_picture(next(iter(pictures.saved.values())), told=save_images is not None or json)
     raise typer.Exit(0 if hits else NOTHING)

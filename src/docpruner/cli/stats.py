@@ -14,6 +14,7 @@ from docpruner.cli.output import (
     console,
     plain,
     print_json,
+    saving,
     shown_bytes,
     shown_path,
     styled,
@@ -67,8 +68,7 @@ def _on_disk(stats: Stats) -> str:
     text = f"{shown_bytes(stats.bytes_on_disk)}, of that vectors "
     text += shown_bytes(stats.bytes_of_vectors)
     if stats.bytes_unpruned_float16:
-        saved = 1 - stats.bytes_on_disk / stats.bytes_unpruned_float16
-        text += f": [green]{saved:.1%} saved[/]"
+        text += f": {saving(stats.bytes_on_disk, stats.bytes_unpruned_float16)}"
     if stats.bytes_reclaimable:
         room = shown_bytes(stats.bytes_reclaimable)
         text += f"; [yellow]{room} can be given back[/] by docpruner compact"

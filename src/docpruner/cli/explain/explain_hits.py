@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from docpruner.cli.arguments import NOTHING, SOME
+from docpruner.cli.arguments import NOTHING, SOME, read_query
 from docpruner.cli.explain.explain_index import check_file, document_and_number
 from docpruner.cli.explain.file_pages import drawn_pages
 from docpruner.cli.explain.outcome import Outcome, save
 from docpruner.cli.explain.request import ExplainRequest
 from docpruner.cli.hit_views import HitView, views_of
-from docpruner.cli.output import plain, styled
+from docpruner.cli.output import plain, shortened, styled
 from docpruner.cli.tables import headed_table
 from docpruner.errors import PageError
 from docpruner.explain import PIXELS, answers, hit_picture, word_number
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 LISTED = 0.1  # of the best word's score
+MOST_LISTED = 20  # words
 NOWHERE = "a special token, which is nowhere on the page"
 
 
@@ -31,7 +32,7 @@ def explain_hits(request: ExplainRequest) -> Outcome:
         request.subject, device=request.device, trust_remote_code=request.trust_remote_code
     ) as index:
         hits = _hits(index, request)
-        views = views_of(hits)
+        views = views_of(index, hits)
         drawn = [_drawn(index, hit, rank, len(hits), request) for rank, hit in enumerate(hits, 1)]
     problems = [each for each in drawn if isinstance(each, PageError)]
     if hits and len(problems) == len(hits):
@@ -53,7 +54,7 @@ def _hits(index: Index, request: ExplainRequest) -> list[Hit]:
     if request.page is not None:
         document, number = document_and_number(index, request)
     return index.search(
-        request.query or "",
+        read_query(request.query or ""),
         request.hits or 1,
         documents=() if document is None else document,
         pages=request.pages if number is None else (number, number),
@@ -105,13 +106,15 @@ def _parts(view: HitView) -> list[Table | Text | str]:
     table.add_column("score", justify="right", style="green")
     table.add_column("patches", justify="right")
     table.add_column("answered by")
-    for number, match in words:
+    for number, match in words[:MOST_LISTED]:
         if match.score < LISTED * words[0][1].score:
             break
         answer = placed.get(number)
         word = (match.word if answer is None else answer.word).strip() or "(space)"
         text = NOWHERE if answer is None else answer.text
-        row = (word, f"{match.score:.2f}", str(len(match.boxes)), text)
+        row = (shortened(word), f"{match.score:.2f}", str(len(match.boxes)), text)
         table.add_row(*map(plain, row))
-    title = styled(f"\n[bold cyan]{{}}[/]  score [green]{hit.score:.2f}[/]", hit.name)
+    title = styled(f"\n[bold cyan]{{}}#{hit.page}[/]  score [green]{hit.score:.2f}[/]", view.name)
+    if not view.really_matches:
+        title.append("\nnothing really matches; this page comes nearest", "yellow")
     return [title, table]

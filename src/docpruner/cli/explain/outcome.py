@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from docpruner.cli.output import console, plain, print_json, shown_path, styled
-from docpruner.cli.picture_files import file_stem, save_picture
+from docpruner.cli.picture_files import file_stem, free_name, open_picture, save_picture
 from docpruner.cli.tables import print_table
 from docpruner.errors import DocPrunerError, PageError
 
@@ -43,7 +43,7 @@ class Outcome:
             for part in self.parts:
                 print_table(part) if isinstance(part, Table) else console().print(part)
         if open_ and self.pictures:
-            typer.launch(str(self.pictures[0]))
+            open_picture(self.pictures[0], told=True)
         raise typer.Exit(self.status)
 
 
@@ -55,11 +55,17 @@ def save(
     number: int = 1,
     of: int = 1,
 ) -> Path:
-    """Save one `of` several pictures of a document: where asked for, else in this folder under
-    the name of the document and of the `part` of it."""
+    """Save one `of` several pictures of a document.
+
+    Where asked for, and it is said if another file was there; else in this folder, under the name
+    of the document and of the `part` of it, with a number if that is taken.
+    """
     path = request.output or Path(f"{file_stem(document)}-{part}.png")
     if of > 1:
         path = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    if request.output is None:
+        path = free_name(path)
+    replaces = path.exists()
     try:
         if path.exists() and os.path.exists(document) and path.samefile(document):
             raise DocPrunerError(f"{path} is the document itself; choose another --output")
@@ -69,4 +75,6 @@ def save(
         raise DocPrunerError(
             f"{path} can't be written ({reason}); choose another --output"
         ) from error
+    if replaces and not request.quiet:
+        console(stderr=True).print(styled("replaced {}", shown_path(str(path))), soft_wrap=True)
     return path

@@ -384,6 +384,30 @@ def test_a_tag_goes_where_nothing_is_printed():
     assert 300 <= spot[1] < spot[3] <= 340
 
 
+QUESTIONS = (
+    "Do waves make the wake behind the turbine shorter?",
+    "How big is the tidal turbine and how deep is the water?",
+    "How do the measured wakes compare with towing tank tests?",
+    GUEST_HOUSE,
+)
+
+
+def test_tags_on_pages_full_of_text_hide_hardly_any_of_it(index, monkeypatch):
+    hidden: list[float] = []
+
+    def noted(*arguments):
+        spots = place_tags(*arguments)
+        hidden.extend(arguments[-1].within(spot) for spot in spots)
+        return spots
+
+    monkeypatch.setattr("docpruner.pictures.match.place_tags", noted)
+    for hits in index.search_many(QUESTIONS, k=2):
+        for hit in hits:
+            hit_picture(hit)
+    assert len(hidden) > 25
+    assert np.mean(hidden) < 0.03  # of their area
+
+
 @pytest.mark.parametrize("width", [160, 240, 433])
 def test_a_legend_breaks_before_it_cuts(width):
     """The longest entry, `kept, by importance: low … high`, on a page as narrow as a receipt."""

@@ -89,11 +89,35 @@ def test_the_list_of_commands_says_what_they_say_themselves():
         assert load(name).help.splitlines()[0] == source.summary, name
 
 
+def test_help_loads_nothing_but_what_lists_the_commands():
+    program = """
+import sys
+from docpruner.cli import main
+sys.argv = ["docpruner", "--help"]
+try:
+    main()
+finally:
+    print("loaded:", *sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    listing, loaded = done.stdout.split("loaded:")
+    assert "index" in listing
+    modules = set(loaded.split())
+    heavy = "numpy PIL onnxruntime tokenizers sqlite3 pydantic pypdfium2 asyncio importlib.metadata"
+    assert modules.isdisjoint(heavy.split())
+    assert {name for name in modules if name.startswith("docpruner")} == {
+        *("docpruner", "docpruner.errors", "docpruner.cli", "docpruner.cli.main"),
+        *("docpruner.cli.lazy_commands", "docpruner.cli.arguments"),
+    }
+
+
 def test_version_and_wrong_commands():
     assert docpruner("--version").stdout.startswith("docpruner 0.")
     wrong = docpruner("prunes")
     assert wrong.returncode == 2
-    assert "No such command" in wrong.stderr
+    assert wrong.stderr == (
+        "error: No such command 'prunes'. Did you mean 'prune'? (see docpruner --help)\n"
+    )
 
 
 # ------------------------------------------------------------------ an index, from first to last

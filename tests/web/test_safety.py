@@ -93,13 +93,10 @@ def test_without_its_token_it_tells_nothing(samples_index):
                 answer = client.get(path, headers=headers)
                 assert answer.status_code == 401
                 assert answer.headers["www-authenticate"] == "Bearer"
-            wrong = client.get(path, headers={"Authorization": ""}, params={"token": "wrong"})
-            assert wrong.status_code == 401
+            in_address = client.get(path, headers={"Authorization": ""}, params={"token": TOKEN})
+            assert in_address.status_code == 401  # where a proxy would log it
         assert client.get("/api/documents").status_code == 200
         bare = {"Authorization": ""}
-        page = f"/api/pages/{running.ids()['site-plan.png']}/1/image"
-        picture = client.get(page, headers=bare, params={"token": TOKEN})
-        assert picture.status_code == 200
         assert client.get("/", headers=bare).status_code == 200
         assert client.get("/api/health", headers=bare).status_code == 200
         assert client.get("/api/documents", headers={"Host": "a.lan"}).status_code == 200

@@ -8,7 +8,7 @@ import anyio
 import httpx
 import pytest
 
-from docpruner.errors import DamagedIndexError, IndexStateError
+from docpruner.errors import DamagedIndexError, IndexStateError, PageError
 from docpruner.web.app import make_app
 
 
@@ -31,6 +31,7 @@ async def asked(app, path: str) -> httpx.Response:
         (RuntimeError("at /home/me/secret"), 500),
         (OSError(28, "No space left", "/home/me/secret"), 500),
         (DamagedIndexError("/home/me/secret is damaged"), 500),
+        (PageError("/home/me/secret", "is no PDF: it starts with 'secret'", "get it again"), 422),
         (IndexStateError("another process is writing to /home/me/secret"), 409),
     ],
 )

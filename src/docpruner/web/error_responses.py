@@ -89,11 +89,9 @@ def _known(_: Request, error: Exception) -> JSONResponse:
     """An error of the package's own. Of those that may name a folder, only what it means."""
     if isinstance(error, FilterError | SpecError | ReductionError | EncoderError):
         return error_response(422, str(error))
-    if isinstance(error, PageError):
-        gone = error.reason == "does not exist"
-        status, reason = (404, "its file is gone") if gone else (422, error.reason)
-        return error_response(status, f"{reason}; {error.remedy}")
     log.error("%s", error)
+    if isinstance(error, PageError):  # what it says may quote the file
+        return error_response(422, "the page can't be read from its file; index it again")
     if isinstance(error, IndexStateError):
         return error_response(409, BUSY)
     return error_response(500, DAMAGED if isinstance(error, DamagedIndexError) else INTERNAL)

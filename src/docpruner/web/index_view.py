@@ -16,6 +16,7 @@ from docpruner.stores.contract import Reader
 from docpruner.stores.records import DocumentEntry, StoredPage
 from docpruner.web.error_responses import Refused
 from docpruner.web.hit_views import hit_response
+from docpruner.web.indexed_files import IndexedFiles
 from docpruner.web.lru_cache import LruCache
 from docpruner.web.names import document_id, short_names
 from docpruner.web.options import ServerOptions
@@ -66,7 +67,8 @@ class IndexView:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self._words = PageWords()
+        self.files = IndexedFiles()
+        self._words = PageWords(self.files)
         self._searching = threading.Lock()  # tokenizers must not be used by two threads at once
         self._documents: Documents | None = None
         self._answers: LruCache[tuple[Hashable, str], list[Hit]] = LruCache(ANSWERS_KEPT)
@@ -202,8 +204,10 @@ class IndexView:
 
     def _described(self, hits: Sequence[Hit], *, words: bool) -> list[HitResponse]:
         documents = self.documents()
-        unread = [(hit.document, hit.page) for hit in hits if words and not hit.tells_words]
-        read = self._words.of(unread, READING_SECONDS)
+        unread = [hit for hit in hits if words and not hit.tells_words]
+        entries = [(documents.by_id.get(document_id(hit.document)), hit.page) for hit in unread]
+        there = [(entry, page) for entry, page in entries if entry is not None]
+        read = self._words.of(there, READING_SECONDS)
         return [
             hit_response(
                 rank,

@@ -12,7 +12,10 @@ DocPrunerError
 ├── MetadataError        metadata of documents that can't be stored
 ├── TapError             a model whose attention can't be read
 ├── EncoderError         a model that can't be loaded, or a page it can't encode
-├── IndexStateError      an index that is not there, is of another kind, or has another writer
+├── IndexStateError      an index that is not there, is of another kind, or can't be changed
+│   ├── IndexBusyError   another process or thread is writing to it
+│   ├── IndexWriteError  its disk is full, or may not be written to
+│   └── IndexClosedError it is used after it was closed
 ├── DamagedIndexError    an index whose files are damaged
 ├── DataError            data to measure on that can't be used
 └── MissingExtraError    an optional dependency is not installed
@@ -87,7 +90,19 @@ class EncoderError(DocPrunerError, RuntimeError):
 
 
 class IndexStateError(DocPrunerError, RuntimeError):
-    """An index that is not there, is of another kind, or has another writer."""
+    """An index that is not there, is of another kind, or can't be changed."""
+
+
+class IndexBusyError(IndexStateError):
+    """Another process or thread is writing to the index."""
+
+
+class IndexWriteError(IndexStateError):
+    """The disk of the index is full, or may not be written to."""
+
+
+class IndexClosedError(IndexStateError):
+    """An index that is used after it was closed."""
 
 
 class DamagedIndexError(DocPrunerError, RuntimeError):

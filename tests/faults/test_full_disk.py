@@ -35,7 +35,7 @@ def test_a_file_that_may_not_grow_is_told_and_the_run_goes_on_later(tmp_path, si
         worker.begin("add", index, files.folder)
         code, said, errors = worker.end()
     assert (code, errors) == (3, "")
-    assert said[-1].startswith(f"IndexStateError {index} can't be written (")
+    assert said[-1].startswith(f"IndexWriteError {index} can't be written (")
     assert said[-1].endswith(REMEDY)
     with Index.open(index) as opened:
         assert opened.verify() == []
@@ -59,7 +59,7 @@ def test_a_change_without_room_is_not_made(tmp_path, do):
         worker.begin(do, index, of)
         code, said, errors = worker.end()
     assert (code, errors) == (3, "")
-    assert said[-1].startswith(f"IndexStateError {index} can't be written (")
+    assert said[-1].startswith(f"IndexWriteError {index} can't be written (")
     assert contents_of(index) == before
     work(do, index, of)
     with Index.open(index) as opened:
@@ -73,7 +73,7 @@ def test_an_index_that_there_is_no_room_for_can_be_made_later(tmp_path):
         worker.begin("add", tmp_path / "index", files.folder)
         code, said, errors = worker.end()
     assert (code, errors) == (3, "")
-    assert said[-1].startswith(f"IndexStateError {tmp_path / 'index'} can't be written (")
+    assert said[-1].startswith(f"IndexWriteError {tmp_path / 'index'} can't be written (")
     work("add", tmp_path / "index", files.folder)
     assert sorted(contents_of(tmp_path / "index")) == files.keys
 

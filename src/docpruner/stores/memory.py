@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 
 from docpruner.codecs import Encoded
-from docpruner.errors import IndexStateError
+from docpruner.errors import IndexBusyError, IndexClosedError, IndexStateError
 from docpruner.maxsim import score_pages
 from docpruner.stores.contract import WAIT, Progress
 from docpruner.stores.ranking import best_pages
@@ -305,7 +305,7 @@ class MemoryStore:
     def writer(self, wait: float = WAIT) -> Iterator[MemoryWriter]:
         self._check_open()
         if not self._held.writing.acquire(timeout=wait):
-            raise IndexStateError(
+            raise IndexBusyError(
                 f"another thread is writing to {self.location} (waited {wait:g} s); let it finish, "
                 "or wait longer"
             )
@@ -316,7 +316,7 @@ class MemoryStore:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise IndexStateError(f"{self.location} is closed; open it again")
+            raise IndexClosedError(f"{self.location} is closed; open it again")
 
 
 _named: dict[str, Held] = {}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 
-from docpruner.errors import AddError
+from docpruner.errors import AddError, EncoderError
 from docpruner.facade import Index
 from docpruner.hits import Hit
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
@@ -29,6 +31,8 @@ from docpruner.web.schemas import (
     StatsResponse,
     json_values,
 )
+
+log = logging.getLogger(__name__)
 
 READING_SECONDS = 1.0  # for the words of all hits of a search
 ANSWERS_KEPT = 64  # whose words may be asked for next
@@ -177,7 +181,7 @@ class IndexView:
         key = (self.documents().version, repr((query, entry.name, number)))
         known = self._answers.get(key)
         if known is None:
-            with self._searching:
+            with self._encoding():
                 hit = self.index.hit(query, entry.name, number)
             if hit is None:
                 raise Refused(404, "that page has just been removed from the index")
@@ -190,7 +194,7 @@ class IndexView:
         known = self._answers.get((version, repr(request)))
         if known is not None:
             return known
-        with self._searching:
+        with self._encoding():
             hits = self.index.search(
                 request.query,
                 request.k,
@@ -201,6 +205,17 @@ class IndexView:
         if self.documents().version == version:
             self._answers.put((version, repr(request)), hits)
         return hits
+
+    @contextmanager
+    def _encoding(self) -> Iterator[None]:
+        """For one query at a time; what the encoder can't read is the query's fault."""
+        with self._searching:
+            _ = self.index.encoder  # it is not if it can't be loaded
+            try:
+                yield
+            except EncoderError as error:
+                log.info("%s", error)
+                raise Refused(422, "q: the encoder can't read this query") from None
 
     def _described(self, hits: Sequence[Hit], *, words: bool) -> list[HitResponse]:
         documents = self.documents()

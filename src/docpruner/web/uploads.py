@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 import unicodedata
@@ -13,6 +14,9 @@ from typing import BinaryIO
 from docpruner.pages.files import SUFFIXES
 from docpruner.web.error_responses import Refused
 
+log = logging.getLogger(__name__)
+
+CANT_SAVE = "the files can't be saved on the server; its disk may be full or read-only"
 LONGEST = 80  # characters of a name without its ending
 LONGEST_GIVEN = 1000
 BLOCK = 1 << 20
@@ -33,8 +37,14 @@ def safe_name(given: str) -> str:
 def save(files: Sequence[tuple[str, BinaryIO]], folder: Path) -> list[Path]:
     """All of the files, each under its own name, or numbered if that is taken by another."""
     names = [safe_name(name[:LONGEST_GIVEN]) for name, _ in files]
-    folder.mkdir(parents=True, exist_ok=True)
-    return [_saved(file, folder, Path(name)) for name, (_, file) in zip(names, files, strict=True)]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return [
+            _saved(file, folder, Path(name)) for name, (_, file) in zip(names, files, strict=True)
+        ]
+    except OSError as error:
+        log.error("%s", error)
+        raise Refused(507, CANT_SAVE) from None
 
 
 def _saved(file: BinaryIO, folder: Path, name: Path) -> Path:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from docpruner.errors import DamagedIndexError, IndexStateError
+from docpruner.errors import DamagedIndexError, IndexBusyError, IndexStateError, IndexWriteError
 from docpruner.stores.folder.page_row import document_checksum
 from docpruner.stores.folder.segments import sync_folder
 from docpruner.stores.settings import Settings
@@ -180,17 +180,17 @@ def sqlite_errors(folder: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         text = str(error)
         if "locked" in text or "busy" in text:
-            raise IndexStateError(
+            raise IndexBusyError(
                 f"{folder} stayed busy for {BUSY_SECONDS:.0f} s; another program holds "
                 f"{NAME}: close it and run again"
             ) from error
         if "full" in text or "disk I/O" in text:
-            raise IndexStateError(
+            raise IndexWriteError(
                 f"{folder} can't be written ({text}): is the disk full? What was committed before "
                 "is safe; make room and run again"
             ) from error
         if "readonly" in text:
-            raise IndexStateError(f"{folder} can't be written to: it is read-only") from error
+            raise IndexWriteError(f"{folder} can't be written to: it is read-only") from error
         if "unable to open" in text:
             raise IndexStateError(
                 f"{folder / NAME} can't be opened: may it be read, and are too many files open?"

@@ -12,7 +12,12 @@ from typing import Self
 from filelock import FileLock, Timeout
 
 from docpruner.codecs import Rows
-from docpruner.errors import IndexStateError
+from docpruner.errors import (
+    IndexBusyError,
+    IndexClosedError,
+    IndexStateError,
+    IndexWriteError,
+)
 from docpruner.stores.contract import WAIT, Progress
 from docpruner.stores.folder.catalogue import (
     LOCK,
@@ -63,7 +68,7 @@ class FolderStore:
             with _locked(folder, WAIT):
                 make_catalogue(folder, settings)
         except OSError as error:
-            raise IndexStateError(
+            raise IndexWriteError(
                 f"{folder} can't be written ({error.strerror}); make room, or choose another folder"
             ) from error
         return cls(folder)
@@ -174,7 +179,7 @@ class FolderStore:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise IndexStateError(f"{self.folder} is closed; open it again")
+            raise IndexClosedError(f"{self.folder} is closed; open it again")
 
     # ------------------------------------------------------------------ writing
 
@@ -210,12 +215,12 @@ def _locked(folder: Path, wait: float) -> Iterator[None]:
     try:
         lock.acquire(timeout=wait)
     except Timeout:
-        raise IndexStateError(
+        raise IndexBusyError(
             f"another process is writing to {folder} (waited {wait:g} s); let it finish, or wait "
             "longer"
         ) from None
     except OSError as error:
-        raise IndexStateError(f"{folder} can't be written to ({error.strerror})") from error
+        raise IndexWriteError(f"{folder} can't be written to ({error.strerror})") from error
     try:
         yield
     finally:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from docpruner.codecs import Rows
-from docpruner.errors import DamagedIndexError, DocPrunerError, IndexStateError
+from docpruner.errors import DamagedIndexError, DocPrunerError, IndexWriteError
 from docpruner.stores.contract import Progress
 from docpruner.stores.folder.catalogue import (
     changed_documents,
@@ -324,7 +324,7 @@ class FolderWriter:
         except BaseException as error:
             self._forget_uncommitted()
             if isinstance(error, OSError):
-                raise IndexStateError(
+                raise IndexWriteError(
                     f"{self._folder} can't be written ({error.strerror}). What was committed "
                     "before is safe; make room and run again"
                 ) from error

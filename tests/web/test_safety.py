@@ -171,6 +171,14 @@ def test_bodies_that_nobody_reads_are_refused(server):
     assert answer.status_code == 413
 
 
+def test_a_query_without_end_is_refused(server):
+    for letters in (1001, 10_000, 100_000):
+        path = f"/api/search?q={letters * 'x'}"
+        answer = raw(server, f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert status(answer) in (400, 422)  # the first by uvicorn, if its address is too long
+    assert server.get("/api/search?q=dividend").status_code == 200
+
+
 def test_who_sends_nothing_is_hung_up_on(words_index):
     with served_words(words_index, "--impatient", "--allow-changes") as running:
         began = time.monotonic()

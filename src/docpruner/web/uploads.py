@@ -17,7 +17,7 @@ from docpruner.web.error_responses import Refused
 log = logging.getLogger(__name__)
 
 CANT_SAVE = "the files can't be saved on the server; its disk may be full or read-only"
-LONGEST = 80  # characters of a name without its ending
+LONGEST, LONGEST_BYTES = 80, 200  # of a name without its ending; file systems allow 255 bytes
 LONGEST_GIVEN = 1000
 BLOCK = 1 << 20
 
@@ -30,8 +30,9 @@ def safe_name(given: str) -> str:
     if not dot or suffix not in SUFFIXES:
         kinds = " ".join(sorted(SUFFIXES))
         raise Refused(422, f"{_printable(last)} is not a PDF or an image; send one of {kinds}")
-    stem = re.sub(r"[^\w .,()+-]", "_", stem)[:LONGEST].strip(" .")
-    return (stem or "document") + suffix
+    plain = re.sub(r"[^\w .,()+-]", "_", stem)[:LONGEST]
+    short = plain.encode()[:LONGEST_BYTES].decode(errors="ignore").strip(" .")
+    return (short or "document") + suffix
 
 
 def save(files: Sequence[tuple[str, BinaryIO]], folder: Path) -> list[Path]:

@@ -45,7 +45,7 @@ async def asked(app, path: str) -> httpx.Response:
         (DamagedIndexError("/home/me/secret is damaged"), 500),
         (PageError("/home/me/secret", "is no PDF: it starts with 'secret'", "get it again"), 422),
         (IndexStateError("/home/me/secret has format 9"), 500),
-        (IndexBusyError("another process is writing to /home/me/secret"), 409),
+        (IndexBusyError("/home/me/secret", 1.0), 409),
         (IndexWriteError("/home/me/secret can't be written to: it is read-only"), 507),
         (IndexClosedError("/home/me/secret is closed"), 503),
         (EncoderError("/home/me/secret holds no model"), 500),

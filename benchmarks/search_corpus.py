@@ -50,8 +50,8 @@ def word_boxes(rng: np.random.Generator, count: int) -> np.ndarray:
 
 def page(number: int, around: np.ndarray) -> tuple[Any, Any]:
     """A page as an encoder gives it, and what is left of it: the same at every call."""
-    from docpruner.index.page_map import rounded_importance
     from docpruner.reduce import reducer
+    from docpruner.stores.page_map import rounded_importance
     from docpruner.types import PageEmbedding
 
     rng = np.random.default_rng((1, number))

@@ -30,7 +30,7 @@ class System:
 class GivenQueries:
     """Stands for an encoder: a query's text is its number, its vectors are known."""
 
-    name, dim, prompt, pixels = "benchmark", DIM, "default", None
+    name, dim, prompt, pixels, reads = "benchmark", DIM, "default", None, "words"
 
     def __init__(self, queries: list[np.ndarray]) -> None:
         self._queries = queries
@@ -43,21 +43,21 @@ class GivenQueries:
 
 
 def build_ours(folder: Path, batches: Iterable[Pages], codec: str) -> None:
-    from docpruner.index.records import DocumentPages, FileRecord
-    from docpruner.index.settings import Settings
-    from docpruner.index.store import PageStore
+    from docpruner.stores.locations import create_store
+    from docpruner.stores.records import DocumentPages, DocumentRecord
+    from docpruner.stores.settings import Settings
 
     settings = Settings.new("benchmark", DIM, SPEC, codec)
-    with PageStore.create(folder, settings) as store, store.writer() as writer:
+    with create_store(folder, settings) as store, store.writer() as writer:
         for batch in batches:
             documents: dict[str, list[Any]] = {}
             for place, number in enumerate(batch.numbers):
-                record = record_of(number, batch.embeddings[place], batch.reductions[place], codec)
-                documents.setdefault(path_of(number), []).append(record)
+                page = stored_page(number, batch.embeddings[place], batch.reductions[place], codec)
+                documents.setdefault(path_of(number), []).append(page)
             writer.commit(
                 [
                     DocumentPages(
-                        FileRecord(path, digest(path), 0, 100_000, len(pages)), pages, True
+                        DocumentRecord(path, digest(path), 100_000, len(pages)), pages, True
                     )
                     for path, pages in documents.items()
                 ]
@@ -69,20 +69,19 @@ def digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def record_of(number: int, embedding: Any, reduction: Any, codec: str) -> Any:
+def stored_page(number: int, embedding: Any, reduction: Any, codec: str) -> Any:
     from docpruner.codecs import encode
-    from docpruner.index.page_map import map_of, pack
-    from docpruner.index.records import PageRecord
+    from docpruner.stores.page_map import map_of
+    from docpruner.stores.records import StoredPage
 
-    return PageRecord(
+    return StoredPage(
+        document=path_of(number),
         number=number % PAGES_A_DOCUMENT + 1,
         size=(595.0, 842.0),
-        content=digest(str(number)),
         words_from="text layer",
-        rows=encode(reduction.vectors, codec).rows,
-        special=0,
-        patches=reduction.page_patches,
-        map=pack(map_of(embedding, reduction)),
+        vectors=encode(reduction.vectors, codec),
+        provenance=map_of(embedding, reduction),
+        content_hash=digest(str(number)),
     )
 
 

@@ -100,11 +100,11 @@ def questions(data: Path, count: int) -> list[str]:
 
 @contextmanager
 def served(index: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "docpruner", "serve", str(index), "--port", "0"]
+    command = [sys.executable, "-m", "docpruner", "serve", str(index), "--port", "0", "--no-token"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
-            yield server.stdout.readline().split(" at ")[-1].split(",")[0].strip()
+            yield server.stdout.readline().split(" at ")[-1].split(" (")[0]
         finally:
             server.terminate()
 
@@ -114,8 +114,8 @@ def ask(page: Page, question: str) -> dict[str, float]:
     page.keyboard.press("Enter")
     page.wait_for_function(DONE)
     page.wait_for_load_state("networkidle")
-    found: dict[str, float] = page.evaluate("window.asked")
-    return {name: found[name] for name in NAMES}
+    times: dict[str, float] = page.evaluate("window.asked")
+    return {name: times[name] for name in NAMES}
 
 
 def ask_all(address: str, queries: list[str]) -> dict[str, list[dict[str, float]]]:
@@ -136,12 +136,12 @@ def ask_all(address: str, queries: list[str]) -> dict[str, list[dict[str, float]
 
 
 def summed(times: list[dict[str, float]]) -> dict[str, dict[str, float]]:
-    found = {}
+    summary = {}
     for name in NAMES:
         values = np.array([each[name] for each in times])
         p50, p95 = np.percentile(values, (50, 95))
-        found[name] = {"p50": float(p50), "p95": float(p95), "most": float(values.max())}
-    return found
+        summary[name] = {"p50": float(p50), "p95": float(p95), "most": float(values.max())}
+    return summary
 
 
 def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -157,8 +157,8 @@ def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     queries = list(dict.fromkeys(questions(data, given.queries)))
     with served(folder / "index") as address:
         times = ask_all(address, queries)
-    told = {"data": data.name, "pages": pages, "queries": len(queries), "aim_ms": AIM}
-    return told | {when: summed(found) for when, found in times.items()}
+    about = {"data": data.name, "pages": pages, "queries": len(queries), "aim_ms": AIM}
+    return about | {when: summed(each) for when, each in times.items()}
 
 
 def report(result: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ SAMPLES = Path(docpruner.__file__).parent / "samples"
 DOCS = Path(__file__).parent.parent / "docs"
 LARGEST = 290_000  # bytes of a picture with all its colours
 SIZE, SCALE = {"width": 1280, "height": 800}, 1.5
-EXPLORED = "1/5"  # page 5 of the first document, the annual report
+EXPLORED = "annual-report.pdf", 5
 WIDE = "In which part of the world did sales go down?"
 NARROW = "What does it cost to lease the cargo bike?"
 
@@ -49,11 +49,11 @@ def main() -> None:
 @contextmanager
 def served(index: Path) -> Iterator[str]:
     """`docpruner serve`, which says its address first."""
-    command = [sys.executable, "-m", "docpruner", "serve", str(index), "--port", "0"]
+    command = [sys.executable, "-m", "docpruner", "serve", str(index), "--port", "0", "--no-token"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
-            yield server.stdout.readline().split(" at ")[-1].split(",")[0].strip()
+            yield server.stdout.readline().split(" at ")[-1].split(" (")[0]
         finally:
             server.terminate()
 
@@ -66,7 +66,11 @@ def take(page: Page, address: str, folder: Path) -> None:
     page.click("#hits a >> nth=0")
     page.wait_for_selector("#words button")
     save(page, folder / "web-page.png")
-    page.goto(f"{address}#/page/{EXPLORED}?show=explore&spec=docpruner:k=0.25")
+    name, number = EXPLORED
+    page.goto(f"{address}#/index")
+    link = page.get_by_role("link", name=name).get_attribute("href")
+    document = link.split("/")[2] if link else ""
+    page.goto(f"{address}#/page/{document}/{number}?show=explore&spec=docpruner:k=0.25")
     page.wait_for_selector("#whatif-vectors")
     save(page, folder / "web-explorer.png")
 

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from cli_process import docpruner, write_pdf
-from docpruner.cli.hit_views import told_apart
+from docpruner.cli.hit_tables import told_apart
 from pages.made import crafted_pdf
 
 LINES = {

@@ -48,6 +48,14 @@ def test_a_document_called_as_a_glob_is_what_the_glob_means():
     assert matching(names, ["a/*", "report1.pdf"]) == names
 
 
+def test_accents_are_the_same_however_they_are_encoded():
+    composed, decomposed = "caf\u00e9.pdf", "cafe\u0301.pdf"
+    assert fits_glob(f"/menu/{decomposed}", composed)
+    assert fits_glob(f"/menu/{composed}", decomposed)
+    assert fits_glob(f"/menu/{decomposed}", "caf\u00e9*")
+    assert matching([decomposed], [composed]) == [decomposed]
+
+
 @pytest.mark.parametrize(
     ("own", "asked", "same"),
     [

@@ -22,7 +22,7 @@ import numpy as np
 from docpruner import PageEmbedding, reducer
 from docpruner.encoders.builtin import GRID, BuiltinEncoder
 from docpruner.maxsim import score_pages
-from docpruner.pages.document import pages_of as pages_of_file
+from docpruner.pages.reader import pages_of as pages_of_file
 from docpruner.types import Page, Reduction
 
 KS = (-0.5, -0.25, 0, 0.25, 0.5, 1)

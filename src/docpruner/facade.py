@@ -66,6 +66,7 @@ class Index:
         self._encoder = encoder
         self._load: Callable[[str], Encoder] | None = None
         self._files = PageFiles()
+        self.root = ""  # below which documents are named; empty if by their whole paths
 
     # ------------------------------------------------------------------ making and opening
 
@@ -79,6 +80,7 @@ class Index:
         spec: str | None = None,
         codec: CodecName = DEFAULT_CODEC,
         importances: bool = True,
+        root: str | os.PathLike[str] | None = None,
         device: str | None = None,
         trust_remote_code: bool = False,
     ) -> Index:
@@ -90,6 +92,8 @@ class Index:
         codec: how vectors are stored: "int8", "float16", "float32" or "binary".
         importances: False stores none of the pruned patches': a little smaller, but what was pruned
             can't be shown, nor pruned further by importance.
+        root: a folder below which all documents lie. They are then named by their paths below it,
+            and may be moved together with the index. Without it they have their whole paths.
         device: where a model named by `encoder` runs: "cuda", "mps" or "cpu".
         trust_remote_code: lets such a model run code of its own (Jina v4).
         """
@@ -103,8 +107,10 @@ class Index:
                 f"{reduce} needs an encoder with the noise-filtering prompt; {encoder.name} has "
                 "the default one"
             )
-        settings = Settings.new(encoder.name, encoder.dim, str(reduce), codec, importances)
-        return cls(create_store(location, settings), encoder)
+        settings = Settings.new(
+            encoder.name, encoder.dim, str(reduce), codec, importances, _stored_root(location, root)
+        )
+        return cls(create_store(location, settings), encoder)._rooted(root)
 
     @classmethod
     def open(
@@ -112,13 +118,15 @@ class Index:
         location: Location,
         *,
         encoder: Encoder | None = None,
+        root: str | os.PathLike[str] | None = None,
         device: str | None = None,
         trust_remote_code: bool = False,
     ) -> Index:
         """Open an index that is there.
 
         Its encoder is loaded by name when it is first needed, on `device` and with
-        `trust_remote_code`, unless one of the same name is given as `encoder`.
+        `trust_remote_code`, unless one of the same name is given as `encoder`. `root` is where the
+        documents of an index that was made with a root lie now, if they were moved without it.
         """
         store = open_store(location)
         index = cls(store, encoder)
@@ -130,8 +138,13 @@ class Index:
                 f"dimensions), not with {encoder.name} ({encoder.dim}): vectors of two encoders "
                 "can't be compared. Open it without an encoder, or make another index"
             )
+        if root is not None and not settings.root:
+            index.close()
+            raise IndexStateError(
+                f"{store.location} was made without a root: its documents have their whole paths"
+            )
         index._load = _loader(device, trust_remote_code)
-        return index
+        return index._rooted(root)
 
     @classmethod
     def open_or_create(
@@ -143,6 +156,7 @@ class Index:
         spec: str | None = None,
         codec: CodecName | None = None,
         importances: bool | None = None,
+        root: str | os.PathLike[str] | None = None,
         device: str | None = None,
         trust_remote_code: bool = False,
     ) -> Index:
@@ -159,12 +173,13 @@ class Index:
                 reduction=chosen,
                 codec=codec or DEFAULT_CODEC,
                 importances=importances is not False,
+                root=root,
                 device=device,
                 trust_remote_code=trust_remote_code,
             )
         loaded = None if isinstance(encoder, str) else encoder
         index = cls.open(
-            location, encoder=loaded, device=device, trust_remote_code=trust_remote_code
+            location, encoder=loaded, root=root, device=device, trust_remote_code=trust_remote_code
         )
         try:
             name = encoder if isinstance(encoder, str) else None
@@ -173,6 +188,15 @@ class Index:
             index.close()
             raise
         return index
+
+    def _rooted(self, root: str | os.PathLike[str] | None) -> Index:
+        """With its documents below `root`, or where they were when it was made."""
+        stored = self.settings.root
+        if stored:
+            base = "" if "://" in self.location else os.path.abspath(self.location)
+            there = stored if root is None else os.path.abspath(root)
+            self.root = self._files.root = os.path.normpath(os.path.join(base, there))
+        return self
 
     @staticmethod
     def exists(location: Location) -> bool:
@@ -273,17 +297,22 @@ class Index:
         with self._store.reader() as reader:
             return reader.stats()
 
+    def file_of(self, document: str) -> str:
+        """The path of a document's file; of one that was added from memory, its name."""
+        return os.path.join(self.root, document)
+
     def is_up_to_date(self, document: str) -> bool:
         """Whether a file is still as it was indexed; PageError if it is gone or can't be read."""
+        path = self.file_of(document)
         try:
-            with Path(document).open("rb") as file:
+            with Path(path).open("rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").digest()
         except FileNotFoundError:
             remedy = f"put it back, or take it out: docpruner delete {self.location} {document}"
-            path = printable_path(document)
-            raise PageError(path, "is gone since it was indexed", remedy) from None
+            where = printable_path(path)
+            raise PageError(where, "is gone since it was indexed", remedy) from None
         except OSError as error:
-            raise unreachable(document, error) from None
+            raise unreachable(path, error) from None
         with self._store.reader() as reader:
             known = reader.known(document, sha256)
         return known is not None and known.same
@@ -318,7 +347,7 @@ class Index:
         progress: gets the report so far, batch by batch.
         """
         encoder = self.encoder
-        source = FileSource(_listed(paths), pixels=encoder.pixels, ocr=ocr)
+        source = FileSource(_listed(paths), pixels=encoder.pixels, ocr=ocr, root=self.root)
         return self.add_from(
             source,
             ocr=ocr,
@@ -553,6 +582,16 @@ def _one_of(reduction: str | Reducer | None, spec: str | None) -> str | Reducer 
     if reduction is not None and spec is not None:
         raise IndexStateError("reduction and spec are the same; give one of the two")
     return spec if reduction is None else reduction
+
+
+def _stored_root(location: Location, root: str | os.PathLike[str] | None) -> str:
+    """As it is saved: from the folder of the index, so that both can be moved together."""
+    if root is None:
+        return ""
+    absolute = os.path.abspath(root)
+    if location is None or "://" in os.fspath(location):
+        return absolute
+    return os.path.relpath(absolute, os.path.abspath(location))
 
 
 def _loader(

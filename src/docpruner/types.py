@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
@@ -185,15 +186,18 @@ class Filter:
 def fits(document: str, glob: str) -> bool:
     """Whether a name, or its last parts, fit a glob; `*` goes across folders too.
 
-    A name fits itself, whatever its signs mean in a glob.
+    A name fits itself, whatever its signs mean in a glob. Letters with accents are the same however
+    they are encoded (file systems differ in that).
     """
     if is_named(document, glob):
         return True
+    document, glob = normalize("NFC", document), normalize("NFC", glob)
     return fnmatchcase(document, glob) or fnmatchcase(document, f"*/{glob}")
 
 
 def is_named(document: str, name: str) -> bool:
     """Whether this is its whole name, or the last parts of it."""
+    document, name = normalize("NFC", document), normalize("NFC", name)
     return document == name or document.endswith(f"/{name}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -192,3 +193,21 @@ load_encoder().encode_queries(["how long must dough rise?"])
 assert not {"torch", "transformers"} & set(sys.modules), "torch was loaded"
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_pages_and_queries_are_encoded_in_any_thread_as_alone(encoder):
+    """A server encodes what is uploaded while it answers searches."""
+    pages = [page(name, text) for name, text in TEXTS.items()]
+    queries = list(TEXTS.values())
+    alone = [each.vectors for each in encoder.encode_pages(pages)]
+    asked = encoder.encode_queries(queries)
+
+    def work(turn: int) -> bool:
+        if turn % 2:
+            same = zip(encoder.encode_queries(queries), asked, strict=True)
+        else:
+            same = zip((each.vectors for each in encoder.encode_pages(pages)), alone, strict=True)
+        return all(np.array_equal(now, before) for now, before in same)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(64)))

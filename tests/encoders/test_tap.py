@@ -30,8 +30,8 @@ from torch.testing import assert_close
 from transformers import AutoModel, SiglipVisionConfig, SiglipVisionModel
 from transformers.modeling_utils import AttentionInterface
 
-from docpruner.encoders import attention, tap
-from docpruner.encoders.attention import AttentionCall
+from docpruner.encoders import global_attention, tap
+from docpruner.encoders.global_attention import AttentionCall
 from docpruner.encoders.tap import attention_layers, centrality_tap, importance_tap
 from docpruner.errors import TapError
 
@@ -160,7 +160,7 @@ def _library_is_left_as_it_was() -> Iterator[None]:
     before = AttentionInterface.get_interface
     yield
     assert AttentionInterface.get_interface is before
-    assert not attention._listeners
+    assert not global_attention._listeners
 
 
 def row_of(weights: Tensor, real: Tensor, token: int) -> Tensor:
@@ -633,7 +633,7 @@ def test_a_block_mask_is_refused():
     mask = create_block_mask(lambda _b, _h, q, k: q >= k, 1, 1, 128, 128, device="cpu")
     states = torch.zeros(1, 1, 128, 4)
     with pytest.raises(TapError, match=r'Linear runs with a BlockMask.*attn_implementation="sdpa"'):
-        attention._call(nn.Linear(2, 2), states, states, mask, {})
+        global_attention._call(nn.Linear(2, 2), states, states, mask, {})
 
 
 class OwnAttention(nn.Module):

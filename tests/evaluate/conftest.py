@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from docpruner.evaluate.encoded import EncodedData
+from docpruner.evaluate.measuring.encoded import EncodedData
 from evaluate.made_data import encoded_samples
 
 

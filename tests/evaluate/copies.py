@@ -21,7 +21,7 @@ FILE = "test-00000-of-00001.parquet"
 class ColourEncoder:
     """Sees the mean colour of each quarter of a page; understands the names of three colours."""
 
-    name, dim, prompt, pixels = "colours", 3, "default", 10_000
+    name, dim, prompt, reads, pixels = "colours", 3, "default", "pixels", 10_000
 
     def __init__(self) -> None:
         self.encoded: list[str] = []  # names of pages, in their order
@@ -37,7 +37,7 @@ class ColourEncoder:
         return [page.vectors for page in self.encode_pages(pages)]
 
     def encode_pages(self, pages: Sequence[Page | Pictures.Image]) -> list[PageEmbedding]:
-        found = []
+        embeddings = []
         for page in pages:
             self.patience -= 1
             if self.patience < 0:
@@ -47,9 +47,9 @@ class ColourEncoder:
             small = (page.render() if named else page).convert("RGB").resize((2, 2))
             colours = np.asarray(small, np.float32).reshape(4, 3) + 1
             vectors = colours / np.linalg.norm(colours, axis=1, keepdims=True)
-            found.append(PageEmbedding(name, vectors, [4, 3, 2, 1], (2, 2)))
+            embeddings.append(PageEmbedding(name, vectors, [4, 3, 2, 1], (2, 2)))
             self.encoded.append(name)
-        return found
+        return embeddings
 
 
 def page(colour: tuple[int, int, int], width: int = 40) -> Pictures.Image:

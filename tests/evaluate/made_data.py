@@ -9,8 +9,8 @@ from pathlib import Path
 import docpruner
 from docpruner.encoders import load_encoder
 from docpruner.encoders.registry import Encoder
-from docpruner.evaluate.data import load_folder
-from docpruner.evaluate.encoded import EncodedData, encode_data
+from docpruner.evaluate.data.own_folder import load_folder
+from docpruner.evaluate.measuring.encoded import EncodedData, encode_data
 
 SAMPLES = Path(docpruner.__file__).parent / "samples"
 

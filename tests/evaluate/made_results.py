@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from docpruner.codecs import CODEC_NAMES, CodecName, bytes_per_vector
-from docpruner.evaluate.latency import Latency
-from docpruner.evaluate.measures import MEASURES
-from docpruner.evaluate.results import Results, SettingResult
+from docpruner.evaluate.measuring.latency import Latency
+from docpruner.evaluate.measuring.measures import MEASURES
+from docpruner.evaluate.measuring.results import Results, SettingResult
 
 BASE, PAGES, QUERIES, PATCHES, DIM = 0.439, 640, 228, 742, 128
 DEFAULT = "docpruner:k=-0.25"

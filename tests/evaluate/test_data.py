@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docpruner.errors import DataError
-from docpruner.evaluate.data import load_folder
+from docpruner.evaluate.data.own_folder import load_folder
 from evaluate.made_data import sample_folder
 
 
@@ -40,10 +40,14 @@ def test_queries_without_answers_measure_nothing(folder):
 @pytest.mark.parametrize(
     ("file", "line", "said"),
     [
-        ("queries", '{"query_id": "x"}', "line 33: text is missing"),
-        ("queries", '{"query_id": 7, "text": "x"}', "line 33: query_id is missing or no text"),
-        ("queries", '{"query_id": "s-01", "text": "x"}', "line 33: query_id s-01 stands there"),
-        ("queries", "{oops}", "line 33: no JSON"),
+        ("queries", '{"query_id": "x"}', "line 33: text is missing, empty or not text"),
+        (
+            "queries",
+            '{"query_id": 7, "text": "x"}',
+            "line 33: query_id is missing, empty",
+        ),
+        ("queries", '{"query_id": "s-01", "text": "x"}', "line 33: query_id s-01 is used twice"),
+        ("queries", "{oops}", "line 33: not JSON"),
         ("queries", "[1]", "line 33: not an object"),
         ("qrels", '{"query_id": "y", "doc": "a", "page": 1}', "query_id y is not in queries.jsonl"),
         (
@@ -70,6 +74,16 @@ def test_a_wrong_line_is_named_with_its_number(folder, file, line, said):
         load_folder(folder)
 
 
+@pytest.mark.parametrize("relevance", [None, 0])
+def test_a_folder_without_answers_is_refused(folder, relevance):
+    qrels = folder / "qrels.jsonl"
+    qrels.write_text("")
+    if relevance is not None:
+        add_line(qrels, query_id="s-01", doc="annual-report.pdf", page=1, relevance=relevance)
+    with pytest.raises(DataError, match=r"qrels\.jsonl has no answers; write lines like"):
+        load_folder(folder)
+
+
 def test_a_line_separator_within_a_text_ends_no_line(folder):
     path = folder / "queries.jsonl"
     path.write_text(path.read_text() + '{"query_id": "u", "text": "a\u2028b"}\n\n')
@@ -84,22 +98,22 @@ def test_what_is_missing_is_named(folder, missing):
         load_folder(folder)
 
 
-def test_the_fingerprint_changes_with_a_page(folder):
-    source = load_folder(folder).source
-    before = source.fingerprint()
-    assert load_folder(folder).source.fingerprint() == before
-    (folder / "pdfs" / "site-plan.png").unlink()
-    assert source.fingerprint() != before
+def test_a_link_out_of_the_folder_is_refused(folder, tmp_path):
+    """Its file has another path, by which no answer could name it."""
+    outside = (folder / "pdfs" / "site-plan.png").rename(tmp_path / "plan.png")
+    (folder / "pdfs" / "site-plan.png").symlink_to(outside)
+    with pytest.raises(DataError, match=r"plan\.png: lies outside .*pdfs, where a link leads"):
+        load_folder(folder)
 
 
 def test_some_pages_are_spread_over_all_documents(folder):
-    source = load_folder(folder).source
-    pages = source.some_pages(4, pixels=None, ocr=False)
-    every = [page.name for page in source.some_pages(99, pixels=None, ocr=False)]
+    pages = load_folder(folder).pages
+    some = pages.some_pages(4, pixels=None, ocr=False)
+    every = [page.name for page in pages.some_pages(99, pixels=None, ocr=False)]
     assert (len(every), len(set(every))) == (32, 32)
-    assert [every.index(page.name) for page in pages] == [4, 12, 20, 28]  # of 32, by eights
-    assert pages[0].words
-    (drawn,) = source.some_pages(1, pixels=20_000, ocr=False)
+    assert [every.index(page.name) for page in some] == [4, 12, 20, 28]  # of 32, by eights
+    assert some[0].words
+    (drawn,) = pages.some_pages(1, pixels=20_000, ocr=False)
     width, height = drawn.render().size
     assert width * height == pytest.approx(20_000, rel=0.05)
 
@@ -108,6 +122,6 @@ def test_files_that_can_not_be_read_are_passed_over(folder):
     for file in (folder / "pdfs").iterdir():
         if file.name != "site-plan.png":
             file.write_bytes(b"nothing")
-    source = load_folder(folder).source
-    pages = source.some_pages(3, pixels=None, ocr=False)
-    assert [page.name for page in pages] == ["site-plan.png#1"]
+    pages = load_folder(folder).pages
+    some = pages.some_pages(3, pixels=None, ocr=False)
+    assert [page.name for page in some] == ["site-plan.png#1"]

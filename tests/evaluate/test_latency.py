@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from docpruner.errors import DataError
-from docpruner.evaluate.latency import measure_latency
-from docpruner.pages.document import pages_of
+from docpruner.evaluate.measuring.latency import measure_latency
+from docpruner.pages.reader import pages_of
 from docpruner.reduce import reducer
 from evaluate.made_data import SAMPLES, builtin
 
@@ -24,13 +24,13 @@ def test_a_plain_pass_gives_the_same_vectors(pages):
 
 
 def test_every_way_is_timed(pages):
-    found = measure_latency(pages[:1], builtin(), reducer("docpruner:k=-0.25"))
-    assert 0 < found.plain < 10
-    assert 0 < found.importance <= found.pruned * 2
-    assert found.ocr is not None
-    assert found.ocr > found.pruned
-    assert found.overhead == found.pruned / found.plain - 1
-    assert (found.pages, found.ocr_pages, found.spec) == (1, 1, "docpruner:k=-0.25")
+    latency = measure_latency(pages[:1], builtin(), reducer("docpruner:k=-0.25"))
+    assert 0 < latency.plain < 10
+    assert 0 < latency.importance <= latency.pruned * 2
+    assert latency.ocr is not None
+    assert latency.ocr > latency.pruned
+    assert latency.overhead == latency.pruned / latency.plain - 1
+    assert (latency.pages, latency.ocr_pages, latency.spec) == (1, 1, "docpruner:k=-0.25")
 
 
 def test_without_a_page_nothing_is_timed():

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from docpruner.evaluate.measures import interval, p_value, per_query
+from docpruner.evaluate.measuring.measures import interval, p_value, per_query
 
 QRELS = {"a": {"p1": 1}, "b": {"p1": 1, "p2": 2}, "c": {"p3": 1}}
 
@@ -32,10 +32,10 @@ def test_equal_scores_stand_as_they_were_ranked():
 
 def test_the_interval_of_a_mean_is_the_one_of_the_normal_distribution():
     values = np.random.default_rng(1).normal(0.5, 0.2, 400)
-    found = interval(values)
+    sure = interval(values)
     half = 1.96 * 0.2 / 20
-    assert found.low == pytest.approx(values.mean() - half, abs=0.004)
-    assert found.high == pytest.approx(values.mean() + half, abs=0.004)
+    assert sure.low == pytest.approx(values.mean() - half, abs=0.004)
+    assert sure.high == pytest.approx(values.mean() + half, abs=0.004)
 
 
 def test_one_query_has_no_interval():

@@ -12,8 +12,9 @@ from PIL import Image
 from rich.console import Console
 
 from docpruner.errors import MissingExtraError
-from docpruner.evaluate.console import latency_table, results_table
-from docpruner.evaluate.findings import (
+from docpruner.evaluate.measuring.results import Results
+from docpruner.evaluate.report.console import latency_table, results_table
+from docpruner.evaluate.report.findings import (
     default_setting,
     front,
     parameters,
@@ -21,11 +22,12 @@ from docpruner.evaluate.findings import (
     smallest_enough,
     storage_front,
 )
-from docpruner.evaluate.report import Example, png, write_report
-from docpruner.evaluate.report_tables import query_changes
-from docpruner.evaluate.results import Results
-from docpruner.evaluate.summary import summary
-from docpruner.evaluate.wording import NBSP, change, percent, seconds, size
+from docpruner.evaluate.report.html_report import write_report
+from docpruner.evaluate.report.page_examples import Example, png
+from docpruner.evaluate.report.report_tables import query_changes
+from docpruner.evaluate.report.summary import summary
+from docpruner.evaluate.report.wording import NBSP, change, percent, seconds, size
+from docpruner.evaluate.report.written_files import draw_all
 from evaluate.made_results import BASE, DEFAULT, LATENCY, made_results
 
 pytest.importorskip("matplotlib", reason='figures need the extra "eval"')
@@ -71,8 +73,6 @@ def said(text):
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
-    from docpruner.evaluate.figures import draw_all
-
     return draw_all(made_results(), tmp_path_factory.mktemp("figures"))
 
 
@@ -101,8 +101,6 @@ def test_every_figure_is_an_svg_that_parses_and_a_png(drawn):
 def test_the_same_results_are_drawn_the_same_and_nothing_else_is_touched(drawn, tmp_path):
     import matplotlib
 
-    from docpruner.evaluate.figures import draw_all
-
     before = dict(matplotlib.rcParams)
     for name, path in draw_all(made_results(), tmp_path).items():
         assert path.read_bytes() == drawn[name].read_bytes()
@@ -110,8 +108,6 @@ def test_the_same_results_are_drawn_the_same_and_nothing_else_is_touched(drawn, 
 
 
 def test_what_results_can_not_fill_is_not_drawn(tmp_path):
-    from docpruner.evaluate.figures import draw_all
-
     results = made_results()
     alone = [
         replace(s, entropy_correlation=None, by_language={"en": s.score})
@@ -124,10 +120,8 @@ def test_what_results_can_not_fill_is_not_drawn(tmp_path):
 
 
 def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
-    from docpruner.evaluate.figures import draw_all
-
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError, match=r"the figures needs the \"eval\" extra"):
+    with pytest.raises(MissingExtraError, match=r"drawing figures needs the \"eval\" extra"):
         draw_all(made_results(), tmp_path)
 
 
@@ -145,11 +139,11 @@ def test_the_page_asks_no_other_host_for_anything(page):
 
 
 def test_every_figure_is_in_the_page_with_words_for_it(page, drawn):
-    found = page.values("img", "src")
+    sources = page.values("img", "src")
     for path in drawn.values():
         inlined = base64.b64encode(path.read_bytes()).decode()
-        assert f"data:image/svg+xml;base64,{inlined}" in found
-    assert len(page.values("img", "alt")) == len(found) == len(drawn) + 1
+        assert f"data:image/svg+xml;base64,{inlined}" in sources
+    assert len(page.values("img", "alt")) == len(sources) == len(drawn) + 1
     assert all(page.values("img", "alt"))
 
 
@@ -193,32 +187,30 @@ def test_pictures_of_pages_are_made_no_larger_than_they_are_shown():
 
 
 def test_every_word_follows_the_main_measure(drawn, tmp_path):
-    from docpruner.evaluate.figures import draw_all
-
     results = replace(made_results(), measure="ndcg@10")
     figures = draw_all(results, tmp_path / "figures")
     same = [name for name in figures if figures[name].read_bytes() == drawn[name].read_bytes()]
     assert same == ["distribution", "entropy"]  # the others have it at an axis
     page = Page(write_report(results, tmp_path, figures).read_text(encoding="utf-8"))
-    told = said(page.text + " ".join(page.values("img", "alt")))
-    assert told.count("nDCG@10") > 10
-    paper = [told[at.start() - 40 : at.start()] for at in re.finditer("nDCG@5", told)]
+    text = said(page.text + " ".join(page.values("img", "alt")))
+    assert text.count("nDCG@10") > 10
+    paper = [text[at.start() - 40 : at.start()] for at in re.finditer("nDCG@5", text)]
     assert len(paper) == 5
     assert all("the paper, " in before for before in paper)
 
 
 def test_what_encoding_costs_stands_beside_the_paper(page, tmp_path):
-    assert "encoding was not timed" in said(page.text)
+    assert "Here encoding was not timed" in said(page.text)
     results = replace(made_results(), latency=LATENCY)
     timed = Page(write_report(results, tmp_path, {}).read_text(encoding="utf-8"))
-    told = said(timed.text)
-    assert "+60.00 % (0.30 s a page)" in told  # 0.8 against 0.5
-    assert "without importance 0.50 s – 8 0.47 s" in told
-    assert "with importance 0.70 s +40.0 % 8 –" in told
-    assert "docpruner:k=-0.25 0.80 s +60.0 % 8 0.77 s (+60 % … +66 %)" in told
-    assert "by OCR, then the words alone 6.00 s 12 times 3 7.22 s (with BGE-M3)" in told
+    text = said(timed.text)
+    assert "+60.00 % (0.30 s per page)" in text  # 0.8 against 0.5
+    assert "vectors only 0.50 s – 8 0.47 s" in text
+    assert "vectors and importance 0.70 s +40.0 % 8 –" in text
+    assert "docpruner:k=-0.25 0.80 s +60.0 % 8 0.77 s (+60 % … +66 %)" in text
+    assert "OCR, then the words alone 6.00 s 12 times 3 7.22 s (with BGE-M3)" in text
     assert summary(results)[-1].replace(NBSP, " ") == (
-        "Encoding a page takes 0.50 s, with importance and `docpruner:k=-0.25` 0.80 s (+60.0 %)."
+        "Encoding a page takes 0.50 s; with importance and `docpruner:k=-0.25`, 0.80 s (+60.0 %)."
     )
 
 
@@ -226,10 +218,10 @@ def test_queries_are_compared_by_the_names_of_settings():
     results = made_results()
     before, after = results.per_query["none"], results.per_query[DEFAULT]
     turned = {DEFAULT: after, "docpruner:k=1": before, "none": before}
-    found = query_changes(replace(results, per_query=turned))
-    assert found == query_changes(results)
-    assert found.spec == DEFAULT
-    assert found.lost == sum(after[query] < before[query] for query in before)
+    changes = query_changes(replace(results, per_query=turned))
+    assert changes == query_changes(results)
+    assert changes.spec == DEFAULT
+    assert changes.lost == sum(after[query] < before[query] for query in before)
     assert query_changes(replace(results, per_query={"none": before, "random": after})) is None
 
 
@@ -253,6 +245,20 @@ def test_the_summary_is_computed():
     )
 
 
+def test_of_a_base_that_finds_nothing_no_share_is_told(tmp_path):
+    results = made_results()
+    nothing = [replace(s, score=0, relative=None) for s in results.settings]
+    results = replace(results, settings=nothing)
+    figures = draw_all(results, tmp_path / "figures")
+    page = Page(write_report(results, tmp_path, figures).read_text(encoding="utf-8"))
+    assert "– of nDCG@5 kept" in said(page.text)
+    assert "Nothing is found even without pruning: nDCG@5 is 0.000" in said(page.text)
+    table = printed(results_table(results), 80)
+    assert not any("100.0%" in line for line in table)
+    assert table[2].split()[:4] == ["base", "0.000", "0.048", "–"]
+    assert smallest_enough(results) is results.base
+
+
 def test_the_summary_names_the_smallest_that_is_good_enough():
     results = made_results()
     best = smallest_enough(results)
@@ -262,9 +268,9 @@ def test_the_summary_names_the_smallest_that_is_good_enough():
 
 
 def test_the_summary_names_who_beats_the_default():
-    told = said(" ".join(summary(with_default(score=0.40))))
+    text = said(" ".join(summary(with_default(score=0.40))))
     rival = next(s for s in made_results().settings if s.spec.startswith("pivot-threshold:k=-0.25"))
-    assert f"`{rival.name}` ({rival.score:.3f} at {rival.pruned * 100:.1f} % pruned)" in told
+    assert f"`{rival.name}` ({rival.score:.3f} at {rival.pruned * 100:.1f} % pruned)" in text
 
 
 def test_a_rival_prunes_as_much_and_ranks_better():
@@ -345,15 +351,15 @@ def test_parameters_at_their_defaults_are_left_out_of_the_terminal():
         for number, spec in enumerate(specs)
     ]
     lines = printed(results_table(replace(results, settings=[results.base, *settings])), 100)
-    shown = [re.split(r" +0\.000", line)[0].strip() for line in lines if "0.000" in line]
-    assert [name.removesuffix(" *") for name in shown] == list(specs.values())
+    names = [re.split(r" +0\.000", line)[0].strip() for line in lines if "0.000" in line]
+    assert [name.removesuffix(" *") for name in names] == list(specs.values())
 
 
 def test_what_encoding_costs_fits_the_terminal():
     lines = printed(latency_table(LATENCY), 80)
     assert max(map(len, lines)) <= 80
-    assert said(lines[2]) == "without importance 0.50 s – 0.47 s"
-    assert said(lines[-1]) == "by OCR, then the words alone 6.00 s 12 times 7.22 s (with BGE-M3)"
+    assert said(lines[2]) == "vectors only 0.50 s – 0.47 s"
+    assert said(lines[-1]) == "OCR, then the words alone 6.00 s 12 times 7.22 s (with BGE-M3)"
     assert len(lines) == 2 + 4
     lines = printed(latency_table(replace(LATENCY, ocr=None, ocr_pages=0)), 80)
     assert said(lines[-1]).endswith("alone not measured – 7.22 s (with BGE-M3)")

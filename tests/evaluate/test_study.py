@@ -13,9 +13,10 @@ import encoders.conftest  # noqa: F401  # makes torchvision importable beside a 
 pytest.importorskip("colpali_engine", reason="the tiny checkpoint needs the vlm extra")
 
 from docpruner.encoders import load_encoder
-from docpruner.evaluate.data import load_folder
-from docpruner.evaluate.reproduction import averages
-from docpruner.evaluate.study import Study, write_all
+from docpruner.evaluate.data.own_folder import load_folder
+from docpruner.evaluate.measuring.study import Study
+from docpruner.evaluate.report.paper_figures import averages
+from docpruner.evaluate.report.written_files import write_all
 from encoders import tiny
 from evaluate.made_data import SAMPLES
 
@@ -55,8 +56,8 @@ def test_the_noise_filtering_prompt_has_pages_of_its_own(data, load, tmp_path):
         workers=1,
         filtering=partial(load, prompt="noise-filtering"),
     )
-    encoded, measured = study.measure(load_folder(data))
-    results = measured.results
+    encoded = study.encode(load_folder(data))
+    results = study.measure(encoded).results
     assert [setting.name for setting in results.settings] == ["none", *METHODS.split(","), FILTERED]
     assert results.notes == []
     assert results.pages == 9
@@ -71,6 +72,6 @@ def test_the_noise_filtering_prompt_has_pages_of_its_own(data, load, tmp_path):
 
 def test_without_the_prompt_the_strategy_is_left_out_and_noted(data, load, tmp_path):
     study = Study(load(), "paper", cache=tmp_path / "cache", workers=1)
-    results = study.measure(load_folder(data))[1].results
+    results = study.measure(study.encode(load_folder(data))).results
     assert not any("nfp" in setting.name for setting in results.settings)
     assert "attention-threshold-nfp was left out" in results.notes[0]

@@ -14,7 +14,7 @@ from docpruner.encoders.registry import Encoder
 from docpruner.errors import DocPrunerError
 from docpruner.facade import Index
 from docpruner.pipeline import add
-from docpruner.pipeline.report import AddReport
+from docpruner.pipeline.add_report import AddReport
 from faults.words import WordEncoder
 
 
@@ -44,7 +44,7 @@ def run(encoder: Encoder, folder: Path, do: str, of: str) -> None:
     index = Index.open(folder, encoder=encoder) if there else Index.create(folder, encoder=encoder)
     with index:
         if do == "add":
-            report = index.add(of, watch=told)
+            report = index.add(of, progress=told)
             assert report.problems == []
         elif do == "delete":
             index.delete(of)

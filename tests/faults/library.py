@@ -10,8 +10,8 @@ from pathlib import Path
 from fpdf import FPDF
 
 from docpruner.facade import Index
-from docpruner.index.records import StoredPage
-from docpruner.index.store import PageStore
+from docpruner.stores.locations import open_store
+from docpruner.stores.records import StoredPage
 from faults.words import WordEncoder
 
 WORDS = (
@@ -76,10 +76,10 @@ class Library:
     def stored_keys(self, index: Path) -> set[PageKey]:
         """The pages of these files that an index has, also of documents still on their way in."""
         found: set[PageKey] = set()
-        with PageStore(index) as store:
+        with open_store(index) as store, store.reader() as reader:
             for name, (_, content) in self.files.items():
                 path = str(self.folder / name)
-                known = store.known(path, hashlib.sha256(content).digest())
+                known = reader.known(path, hashlib.sha256(content).digest())
                 found |= {(path, number) for number in (known.there if known else ())}
         return found
 
@@ -99,9 +99,9 @@ def contents(index: Index) -> Contents:
     found = {}
     for document in index.documents():
         for number in range(1, document.pages + 1):
-            page = index.page(document.path, number)
+            page = index.page(document.name, number)
             if page is not None:
-                key = document.path, number
+                key = document.name, number
                 found[key] = Stored(digest(page), tuple(scores.pop(key, ())))
     unknown = {key: Stored("", tuple(told)) for key, told in scores.items()}  # in no sound index
     return found | unknown
@@ -114,9 +114,10 @@ def contents_of(folder: Path) -> Contents:
 
 def digest(page: StoredPage) -> str:
     made = hashlib.blake2b(page.vectors.decode().tobytes())
-    made.update(repr(page.map.grid).encode())
-    importance = page.map.importance
-    arrays = (page.map.cells, page.map.boxes, page.map.sources, page.map.offsets)
+    made.update(repr(page.provenance.grid).encode())
+    importance = page.provenance.importance
+    origin = page.provenance
+    arrays = (origin.cells, origin.boxes, origin.sources, origin.offsets)
     for array in (*arrays, *(() if importance is None else (importance,))):
         made.update(array.tobytes())
     return made.hexdigest()

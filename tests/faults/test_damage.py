@@ -18,7 +18,7 @@ import pytest
 
 from docpruner.errors import DamagedIndexError, DamageWarning, IndexStateError
 from docpruner.facade import Index
-from docpruner.index import segments
+from docpruner.stores.folder import segments
 from faults.library import Contents, Library, PageKey, contents, library
 from faults.words import WordEncoder
 
@@ -240,7 +240,7 @@ def outcome(folder: Path, expected: tuple) -> str:
 
 
 def everything(index: Index) -> tuple:
-    documents = [(doc.path, doc.pages, dict(doc.metadata)) for doc in index.documents()]
+    documents = [(doc.name, doc.pages, dict(doc.metadata)) for doc in index.documents()]
     return contents(index), documents, index.settings, index.stats().vectors
 
 
@@ -353,7 +353,7 @@ def with_log(folder: Path, made: Made) -> Path:
         "import os, sys; from docpruner.facade import Index; from faults.words import WordEncoder\n"
         "index = Index.open(sys.argv[1], encoder=WordEncoder())\n"
         "with index._store.writer() as writer:\n"
-        "    writer.delete_documents([sys.argv[2]])\n"
+        "    writer.delete([sys.argv[2]])\n"
         "    os._exit(0)\n"
     )
     tests = Path(__file__).parent.parent

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from docpruner.errors import IndexStateError
+from docpruner.errors import IndexWriteError
 from docpruner.facade import Index
 from docpruner.pipeline import add
 from faults.library import contents, contents_of, library
@@ -35,7 +35,7 @@ def test_a_file_that_may_not_grow_is_told_and_the_run_goes_on_later(tmp_path, si
         worker.begin("add", index, files.folder)
         code, said, errors = worker.end()
     assert (code, errors) == (3, "")
-    assert said[-1].startswith(f"IndexStateError {index} can't be written (")
+    assert said[-1].startswith(f"IndexWriteError {index} can't be written (")
     assert said[-1].endswith(REMEDY)
     with Index.open(index) as opened:
         assert opened.verify() == []
@@ -59,7 +59,7 @@ def test_a_change_without_room_is_not_made(tmp_path, do):
         worker.begin(do, index, of)
         code, said, errors = worker.end()
     assert (code, errors) == (3, "")
-    assert said[-1].startswith(f"IndexStateError {index} can't be written (")
+    assert said[-1].startswith(f"IndexWriteError {index} can't be written (")
     assert contents_of(index) == before
     work(do, index, of)
     with Index.open(index) as opened:
@@ -73,7 +73,7 @@ def test_an_index_that_there_is_no_room_for_can_be_made_later(tmp_path):
         worker.begin("add", tmp_path / "index", files.folder)
         code, said, errors = worker.end()
     assert (code, errors) == (3, "")
-    assert said[-1].startswith(f"IndexStateError {tmp_path / 'index'} can't be written (")
+    assert said[-1].startswith(f"IndexWriteError {tmp_path / 'index'} can't be written (")
     work("add", tmp_path / "index", files.folder)
     assert sorted(contents_of(tmp_path / "index")) == files.keys
 
@@ -101,7 +101,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_room(
     index, ballast = small_disk / "index", small_disk / "ballast"
     ballast.write_bytes(bytes((2 << 20) - (160 << 10)))
     with Index.create(index, encoder=WordEncoder()) as opened:
-        with pytest.raises(IndexStateError, match=REMEDY):
+        with pytest.raises(IndexWriteError, match=REMEDY):
             opened.add(files.folder)
         there = files.stored_keys(index)
         assert 0 < len(there) < 60
@@ -123,5 +123,5 @@ def test_an_index_on_a_read_only_disk_can_be_searched(small_disk, tmp_path):
     with Index.open(small_disk / "index", encoder=WordEncoder()) as opened:
         assert contents(opened) == expected
         assert opened.verify() == []
-        with pytest.raises(IndexStateError, match="can't be written to"):
+        with pytest.raises(IndexWriteError, match="can't be written to"):
             opened.add(files.folder)

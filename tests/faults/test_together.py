@@ -165,7 +165,7 @@ def test_many_writers_lose_nothing(tmp_path):
 
 def test_a_writer_that_may_not_wait_is_told_why(tmp_path):
     files = library(tmp_path / "library", {"a.pdf": 2}).written()
-    told = r"another process is writing to .*; it was waited for 0\.2 s: let it finish, or wait"
+    told = r"another process is writing to .* \(waited 0\.2 s\); let it finish, or wait"
     with (
         Index.create(tmp_path / "index", encoder=WordEncoder()) as index,
         Index.open(tmp_path / "index", encoder=WordEncoder()) as other,

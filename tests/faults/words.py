@@ -19,7 +19,7 @@ class WordEncoder:
     name = "words"
     dim = DIM
     prompt = "default"
-    pixels = None
+    pixels, reads = None, "words"
 
     def __init__(self, seconds: float = 0.0) -> None:
         self._seconds = seconds  # a page takes, so that there is time to disturb it

@@ -34,7 +34,7 @@ LANGUAGES = {"english": ["eng-Latn"], "french": ["fra-Latn"]}
 class ColourEncoder:
     """A vector for each of the four quarters of a page, of which the first matters most."""
 
-    name, dim, prompt, pixels = "some/colours@abc", 3, "default", 10_000
+    name, dim, prompt, reads, pixels = "some/colours@abc", 3, "default", "pixels", 10_000
 
     def __init__(self) -> None:
         self.pages = 0
@@ -120,9 +120,9 @@ def test_what_was_pruned_no_longer_scores():
     Page r is red and green, g is green and blue, b is blue and red.
     """
     whole, pruned = (PrunedModel(ColourEncoder(), spec) for spec in ("none", "docpruner:k=0"))
-    found = [model.similarity(*encoded(model)) for model in (whole, pruned)]
-    assert found[0] == pytest.approx(np.array([[1, 0, 1], [1, 1, 0], [0, 1, 1]]), abs=1e-2)
-    assert found[1] == pytest.approx(np.eye(3), abs=1e-2)
+    scores = [model.similarity(*encoded(model)) for model in (whole, pruned)]
+    assert scores[0] == pytest.approx(np.array([[1, 0, 1], [1, 1, 0], [0, 1, 1]]), abs=1e-2)
+    assert scores[1] == pytest.approx(np.eye(3), abs=1e-2)
     assert whole.pruned == 0.0
 
 
@@ -183,7 +183,7 @@ def test_results_are_filed_under_the_encoder_and_its_setting(tmp_path):
 
 
 def test_an_encoder_of_words_is_refused():
-    with pytest.raises(EncoderError, match="builtin-v1 reads words only, and mteb has pictures"):
+    with pytest.raises(EncoderError, match="builtin-v1 reads words, but mteb has pictures"):
         PrunedModel(BuiltinEncoder())
 
 
@@ -194,7 +194,7 @@ def test_a_strategy_for_another_prompt_is_refused():
 
 def test_a_task_without_pictures_is_refused():
     model = PrunedModel(ColourEncoder())
-    with pytest.raises(EncoderError, match="PicturesTask has no image where one is needed"):
+    with pytest.raises(EncoderError, match="PicturesTask lacks a column image"):
         model.encode(
             [{"text": ["a page of text"]}],
             task_metadata=PicturesTask.metadata,

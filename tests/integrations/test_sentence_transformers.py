@@ -29,7 +29,7 @@ from transformers import ModernBertConfig, ModernBertModel
 from transformers.modeling_utils import AttentionInterface
 
 from docpruner import SPECIAL, PageEmbedding, reducer
-from docpruner.encoders import attention
+from docpruner.encoders import global_attention
 from docpruner.encoders.tap import attention_layers
 from docpruner.errors import (
     EncoderError,
@@ -402,7 +402,7 @@ def test_the_snippets_of_the_docs_run(folders, pages, tmp_path, monkeypatch):
 
 def nobody_listens() -> bool:
     look_up = AttentionInterface.get_interface
-    return not attention._listeners and look_up is attention._plain_look_up
+    return not global_attention._listeners and look_up is global_attention._plain_look_up
 
 
 @both_kinds

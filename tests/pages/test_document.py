@@ -96,9 +96,17 @@ def test_without_the_extra_the_error_is_the_command(report, monkeypatch):
 def test_a_page_that_is_not_there_is_an_error(report):
     with (
         open_document(report) as document,
-        pytest.raises(PageError, match=r"report\.pdf#3: has only 2 pages; ask for one of them"),
+        pytest.raises(PageError, match=r"report\.pdf#3: has only 2 pages; ask for one from 1 to 2"),
     ):
         document.parsed_page(3, pixels=None)
+
+
+def test_a_file_of_one_page_has_no_second(tmp_path):
+    with (
+        open_document(write_pdf(tmp_path / "a.pdf", 1)) as document,
+        pytest.raises(PageError, match=r"a\.pdf#0: has only 1 page; ask for page 1"),
+    ):
+        document.parsed_page(0, pixels=None)
 
 
 def test_a_pdf_with_a_password_is_an_error(tmp_path):
@@ -129,17 +137,15 @@ def test_an_empty_file_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (b"\n<!DOCTYPE html><html>", "like a web page"),
-        (b"PK\x03\x04 word/document.xml", "like an Office file or a ZIP archive"),
-        (b"\x89PNG\r\n\x1a\n", "like a PNG image"),
-        (b"not a PDF", "with 'not a PDF'"),
-        (bytes(50), r"with '\x00\x00"),
+        (b"\n<!DOCTYPE html><html>", "looks like a web page"),
+        (b"PK\x03\x04 word/document.xml", "looks like an Office file or a ZIP archive"),
+        (b"\x89PNG\r\n\x1a\n", "looks like a PNG image"),
+        (b"not a PDF", "starts with 'not a PDF'"),
+        (bytes(50), r"starts with '\x00\x00"),
     ],
 )
 def test_what_is_not_a_pdf_is_said_to_be_something_else(tmp_path, content, what):
-    assert reason(written(tmp_path / "a.pdf", content)).startswith(
-        f"is not a PDF: it starts {what}"
-    )
+    assert reason(written(tmp_path / "a.pdf", content)).startswith(f"is not a PDF: it {what}")
 
 
 def test_bytes_before_the_pdf_do_not_matter(report, tmp_path):
@@ -180,7 +186,7 @@ def test_a_page_that_is_missing_costs_only_itself(tmp_path):
     )
     with open_document(written(tmp_path / "a.pdf", content)) as document:
         assert document.parsed_page(1, pixels=None).size == (20, 10)
-        with pytest.raises(PageError, match=r"a\.pdf#2: is damaged; get it again"):
+        with pytest.raises(PageError, match=r"a\.pdf#2: is damaged; get a fresh copy"):
             document.parsed_page(2, pixels=None)
         assert document.parsed_page(3, pixels=None).size == (20, 10)
 
@@ -212,13 +218,18 @@ def test_a_folder_is_no_file(tmp_path):
 
 
 def test_another_ending_is_an_error(tmp_path):
-    assert reason(written(tmp_path / "a.txt", b"x")) == "is no PDF or image by its ending"
+    assert (
+        reason(written(tmp_path / "a.txt", b"x"))
+        == "doesn't look like a PDF or an image (by its ending)"
+    )
 
 
 def test_a_name_that_is_not_utf8_is_an_error(tmp_path, report):
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.pdf"))
     path.write_bytes(report.read_bytes())
-    with pytest.raises(PageError, match=r"caf\\xe9\.pdf: its name is not valid UTF-8; rename it"):
+    with pytest.raises(
+        PageError, match=r"caf\\xe9\.pdf: has a name that is not valid UTF-8; rename it"
+    ):
         open_document(path)
 
 
@@ -238,7 +249,7 @@ def test_an_unreadable_file_is_an_error(report):
     printed = subprocess.run(
         [sys.executable, "-c", program, str(report)], check=True, capture_output=True, text=True
     ).stdout
-    assert "report.pdf: may not be read; give yourself the permission" in printed
+    assert "report.pdf: can't be read (permission denied); give yourself permission" in printed
 
 
 def test_memory_stays_flat_over_many_pages(tmp_path):
@@ -264,5 +275,6 @@ def test_memory_stays_flat_over_many_pages(tmp_path):
         check=True,
         capture_output=True,
         text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)},
     ).stdout
     assert int(grown) < 8 << 20

@@ -81,12 +81,18 @@ def test_a_path_that_does_not_exist_is_an_entry_and_the_rest_goes_on(tmp_path):
 
 
 def test_a_named_file_of_another_kind_is_an_entry(tmp_path):
-    assert "is no PDF or image but a .docx; save it as a PDF" in problem(touch(tmp_path / "a.docx"))
+    assert "is a .docx file, not a PDF or an image; save it as a PDF" in problem(
+        touch(tmp_path / "a.docx")
+    )
+
+
+def test_a_named_file_without_an_ending_is_an_entry(tmp_path):
+    assert "notes: has no file ending; save it as a PDF" in problem(touch(tmp_path / "notes"))
 
 
 def test_a_broken_link_is_an_entry(tmp_path):
     (tmp_path / "a.pdf").symlink_to(tmp_path / "gone.pdf")
-    assert "a.pdf: is a link to nothing; remove the link" in problem(tmp_path)
+    assert "a.pdf: is a broken link; remove it or restore its target" in problem(tmp_path)
 
 
 def test_file_links_in_a_circle_are_entries(tmp_path):
@@ -102,7 +108,7 @@ def test_a_folder_link_to_a_folder_above_is_an_entry(tmp_path):
     assert files_in(file) == [file]
     *files, loop = find_files([tmp_path])
     assert files == [file]
-    assert "b/up: links back to a folder above it" in str(loop)
+    assert "b/up: is a link back to a folder above it" in str(loop)
 
 
 def test_folders_that_all_link_to_each_other_are_walked_once(tmp_path):
@@ -145,7 +151,9 @@ def test_odd_names_are_fine(tmp_path, name):
 def test_a_name_that_is_not_utf8_is_an_entry_with_the_bytes_escaped(tmp_path):
     with open(os.fsencode(tmp_path) + b"/caf\xe9.pdf", "wb"):
         pass
-    assert problem(tmp_path).endswith(r"/caf\xe9.pdf: its name is not valid UTF-8; rename it")
+    assert problem(tmp_path).endswith(
+        r"/caf\xe9.pdf: has a name that is not valid UTF-8; rename it"
+    )
 
 
 def test_a_folder_whose_name_is_not_utf8_is_one_entry(tmp_path):
@@ -154,7 +162,7 @@ def test_a_folder_whose_name_is_not_utf8_is_one_entry(tmp_path):
     for name in (b"a.pdf", b"b.pdf"):
         with open(folder + b"/" + name, "wb"):
             pass
-    assert problem(tmp_path).endswith(r"/caf\xe9: its name is not valid UTF-8; rename it")
+    assert problem(tmp_path).endswith(r"/caf\xe9: has a name that is not valid UTF-8; rename it")
 
 
 @pytest.mark.parametrize("path", ["a\0b.pdf", "\ud800.pdf", "n" * 5000 + ".pdf"])
@@ -176,6 +184,6 @@ def test_an_unreadable_folder_is_an_entry(tmp_path):
     file = touch(tmp_path / "closed" / "a.pdf")
     file.parent.chmod(0)
     try:
-        assert "closed: may not be read" in problem(tmp_path)
+        assert "closed: can't be read (permission denied)" in problem(tmp_path)
     finally:
         file.parent.chmod(0o700)

@@ -105,7 +105,7 @@ def test_closing_ends_what_another_thread_reads(files, tmp_path, report):
         time.sleep(1)
         assert waiting.running()
         files.close()
-        with pytest.raises(PageError, match=r"a\.pdf#2: wasn't read, as reading was stopped"):
+        with pytest.raises(PageError, match=r"a\.pdf#2: wasn't read because reading was stopped"):
             waiting.result(timeout=10)
     assert texts(files.words(str(report), 1)) == LINE
 

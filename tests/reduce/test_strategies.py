@@ -582,3 +582,11 @@ def test_a_strategy_takes_its_page_by_name_too():
 def test_the_remedy_fits_the_strategy():
     with pytest.warns(PruningWarning, match="raise the threshold"):
         attention_threshold(page([1, 2]), threshold=0)
+
+
+@pytest.mark.parametrize(("floor", "kept"), [(0, 2), (2, 2), (3, 3), (4, 4), (9, 4)])
+def test_a_floor_keeps_that_many_of_the_best_on_every_page(floor, kept):
+    page = PageEmbedding("made", np.eye(4), [4, 1, 2, 9], (1, 4))  # mean 4, deviation 3.1
+    reduction = reducer(f"docpruner:k=-0.25,floor={floor}")(page)
+    best = [3, 0, 2, 1]
+    assert sorted(reduction.sources.tolist()) == sorted(best[:kept])

@@ -39,14 +39,13 @@ class Site:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    def id_of(self, name: str) -> int:
-        (found,) = [d["id"] for d in self.get("documents")["documents"] if d["name"] == name]
-        return int(found)
+    def id_of(self, name: str) -> str:
+        return self.server.ids()[name]
 
     def page(self, name: str, number: int, **query: object) -> str:
-        told = f"?{urlencode(query, quote_via=quote)}" if query else ""
-        token = f"?token={self.token}" if self.token else ""
-        return f"{self.address}{token}#/page/{self.id_of(name)}/{number}{told}"
+        rest = f"?{urlencode(query, quote_via=quote)}" if query else ""
+        token = f"?token={quote(self.token)}" if self.token else ""
+        return f"{self.address}{token}#/page/{self.id_of(name)}/{number}{rest}"
 
 
 @contextmanager

@@ -3,12 +3,13 @@
 import re
 import shutil
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 
 import docpruner
 from docpruner import Index
+from docpruner.web.names import document_id
 from web.browsing import Visit, chromium, expect, picture, serving
 
 SAMPLES = Path(docpruner.__file__).parent / "samples"
@@ -16,13 +17,13 @@ REPORT, ARTICLE = "annual-report.pdf", "tidal-energy-article.pdf"
 QUESTION = "In which part of the world did sales go down?"
 EVIL = "<img src=x onerror=alert(1)>.png"  # and its file is gone
 PHONE = {"width": 390, "height": 844}
-SECRET = "correct-horse"
+SECRET = "correct-hörse 100%"
 
 
 @pytest.fixture(scope="module")
 def site(samples_index, tmp_path_factory):
     index = shutil.copytree(samples_index, tmp_path_factory.mktemp("browser") / "samples.idx")
-    with serving(index, "--allow-changes") as site:
+    with serving(index, "--allow-changes", "--no-token") as site:
         yield site
 
 
@@ -86,11 +87,11 @@ def test_hits_are_the_servers_with_their_names_scores_and_matched_words(page, si
     expect(cards).to_have_count(len(hits))
     for card, hit in zip(cards.all(), hits, strict=True):
         expect(card.locator(".matched li")).to_have_count(len(hit["matched"]))
-        told = card.inner_text()
-        assert hit["name"] in told
-        assert f"page {hit['page']}\n" in told
-        assert f"{hit['score']:.2f}" in told
-        assert all(word["query"] in told for word in hit["matched"])
+        text = card.inner_text()
+        assert hit["name"] in text
+        assert f"page {hit['page']}\n" in text
+        assert f"{hit['score']:.2f}" in text
+        assert all(word["query"] in text for word in hit["matched"])
 
 
 def test_hits_do_not_wait_for_their_words(visit, site):
@@ -114,7 +115,7 @@ def test_hits_stay_when_their_words_can_not_be_had(visit, site):
     page.wait_for_load_state("networkidle")
     assert page.locator("#hits > li").count() == 12
     expect(page.get_by_role("alert")).to_have_count(0)
-    assert all("ERR_FAILED" in told for told in visit.wrong)  # the browser's own line about it
+    assert all("ERR_FAILED" in line for line in visit.wrong)  # the browser's own line about it
     visit.wrong.clear()
 
 
@@ -132,7 +133,7 @@ def test_thumbnails_are_fetched_when_they_come_into_view(page, site):
 
 def test_more_pages_go_on_where_the_first_ended(page, site):
     ask(page, site)
-    page.get_by_role("button", name="More pages").click()
+    page.get_by_role("button", name="Show more").click()
     expect(page.locator("#hits > li")).to_have_count(24)
     expect(page.locator("#hits a").nth(12)).to_be_focused()
 
@@ -153,11 +154,11 @@ def test_filters_narrow_a_search_down_and_stand_in_the_address(page, site):
 def test_no_hit_and_a_wrong_filter_say_what_to_do(visit, site):
     page = visit.page
     page.goto(f"{site.address}#/search?q=turbine&document=nothing.pdf")
-    expect(page.get_by_text("No page answers that.").last).to_be_visible()
-    expect(page.get_by_text("narrow down less")).to_be_visible()
+    expect(page.get_by_text("No pages found.").last).to_be_visible()
+    expect(page.get_by_text("Try other words or fewer filters.")).to_be_visible()
     page.goto(f"{site.address}#/search?q=turbine&metadata=2024")
     expect(page.get_by_role("alert")).to_contain_text("is not KEY=VALUE; write for example")
-    assert all("422" in told for told in visit.wrong)  # the browser's own line about it
+    assert all("422" in line for line in visit.wrong)  # the browser's own line about it
     visit.wrong.clear()
 
 
@@ -170,7 +171,7 @@ def test_a_hit_opens_large_and_back_returns_to_it(page, site):
     hit = site.get("search", q=QUESTION)["hits"][1]
     expect(page.locator("#page-name")).to_have_text(hit["name"])
     expect(page.locator("#page-number")).to_contain_text(f"page {hit['page']} of 13")
-    expect(page.locator("#word-told")).to_contain_text(f"{hit['score']:.2f}")
+    expect(page.locator("#word-summary")).to_contain_text(f"{hit['score']:.2f}")
     page.go_back()
     expect(page.locator("#hits a").nth(1)).to_be_focused()
 
@@ -199,8 +200,8 @@ def test_the_overlay_switches_between_matches_kept_and_the_plain_page(page, site
         pictures.add(picture(page))
     assert len(pictures) == 3
     page.get_by_text("Kept", exact=True).click()
-    told = site.get(f"pages/{site.id_of(REPORT)}/3")
-    expect(page.locator("#page-vectors")).to_have_text(str(told["kept_vectors"]))
+    answer = site.get(f"pages/{site.id_of(REPORT)}/3")
+    expect(page.locator("#page-vectors")).to_have_text(str(answer["kept_vectors"]))
 
 
 def test_a_match_far_down_the_page_is_scrolled_to(browser, site):
@@ -231,13 +232,13 @@ def test_the_original_file_can_be_had(page, site):
     page.goto(site.page(REPORT, 3))
     expect(page.locator("#page-number")).to_have_text("page 3 of 13")
     with page.expect_download() as saved:
-        page.get_by_role("link", name="Original").click()
+        page.get_by_role("button", name="Download").click()
     assert saved.value.path().read_bytes() == (SAMPLES / REPORT).read_bytes()
 
 
 def test_a_page_without_words_says_so(page, site):
     page.goto(site.page("landlord-letter-scan.tiff", 1))
-    expect(page.get_by_text("No words were found on this page")).to_be_visible()
+    expect(page.get_by_text("No text was found on this page")).to_be_visible()
 
 
 def test_a_file_that_is_gone_leaves_its_figures_and_its_name_is_only_text(browser, guarded):
@@ -250,7 +251,7 @@ def test_a_file_that_is_gone_leaves_its_figures_and_its_name_is_only_text(browse
     page.goto(f"{guarded.address}#/search")
     expect(page.get_by_text("No picture")).to_be_visible()
     expect(page.locator(".hit-name", has_text=EVIL)).to_be_visible()
-    assert all("Failed to load resource" in told for told in visit.wrong)
+    assert all("Failed to load resource" in line for line in visit.wrong)
     page.context.close()
 
 
@@ -264,9 +265,9 @@ def test_moving_k_changes_page_and_index_as_the_server_would(page, site):
     for k in (-1, -0.25, 0, 0.35, 1.5):
         set_knob(page, k)
         spec = f"docpruner:k={k}"
-        told = site.get(f"pages/{site.id_of(REPORT)}/5/reduction", spec=spec)
-        expect(page.locator("#page-vectors")).to_have_text(str(told["vectors"]))
-        expect(page.locator("#page-bytes")).to_have_text(size(told["bytes"]))
+        answer = site.get(f"pages/{site.id_of(REPORT)}/5/reduction", spec=spec)
+        expect(page.locator("#page-vectors")).to_have_text(str(answer["vectors"]))
+        expect(page.locator("#page-bytes")).to_have_text(size(answer["bytes"]))
         whole = site.get("whatif", spec=spec)
         expect(page.locator("#whatif-spec")).to_have_text(spec)
         expect(page.locator("#whatif-vectors")).to_have_text(f"{whole['vectors']:,}")
@@ -309,8 +310,8 @@ def test_other_strategies_keep_what_the_server_says(page, site, strategy, value,
     page.goto(site.page(ARTICLE, 2, show="explore"))
     page.get_by_label("Strategy").select_option(strategy)
     set_knob(page, value)
-    told = site.get(f"pages/{site.id_of(ARTICLE)}/2/reduction", spec=spec)
-    expect(page.locator("#page-vectors")).to_have_text(str(told["vectors"]))
+    answer = site.get(f"pages/{site.id_of(ARTICLE)}/2/reduction", spec=spec)
+    expect(page.locator("#page-vectors")).to_have_text(str(answer["vectors"]))
     expect(page.locator("#whatif-spec")).to_have_text(spec)
 
 
@@ -332,10 +333,10 @@ def test_the_explorer_opens_on_some_page_and_keeps_the_rule_from_page_to_page(pa
 
 def test_the_index_page_tells_what_the_server_counts(page, site):
     page.goto(f"{site.address}#/index")
-    told = site.get("stats")
-    expect(page.locator("#stat-documents")).to_have_text(str(told["documents"]))
-    expect(page.locator("#stat-pages")).to_have_text(str(told["pages"]))
-    expect(page.locator("#stat-pruned")).to_have_text(f"{100 * told['pruned']:.1f}%")
+    answer = site.get("stats")
+    expect(page.locator("#stat-documents")).to_have_text(str(answer["documents"]))
+    expect(page.locator("#stat-pages")).to_have_text(str(answer["pages"]))
+    expect(page.locator("#stat-pruned")).to_have_text(f"{100 * answer['pruned']:.1f}%")
     for part in ("builtin-v1", "docpruner:k=-0.25", "int8"):
         expect(page.locator(".pairs")).to_contain_text(part)
     page.get_by_label("Filter documents").fill("REPORT")
@@ -388,8 +389,8 @@ def test_a_dropped_file_that_is_no_document_is_explained(visit, site):
 VIEWS = {
     "documents": "#/search",
     "hits": f"#/search?q={QUESTION}",
-    "a hit": f"#/page/1/3?q={QUESTION}",
-    "the explorer": "#/page/1/5?show=explore",
+    "a hit": f"#/page/{document_id(str(SAMPLES / REPORT))}/3?q={QUESTION}",
+    "the explorer": f"#/page/{document_id(str(SAMPLES / REPORT))}/5?show=explore",
     "the index": "#/index",
 }
 
@@ -481,29 +482,81 @@ def test_a_server_that_is_gone_is_told_and_tried_again(visit, site):
     page.route("**/api/**", lambda route: route.abort())
     page.locator("#q").fill("dividend")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("The server does not answer")
+    expect(page.get_by_role("alert")).to_contain_text("The server isn't responding")
     page.unroute("**/api/**")
     page.get_by_role("button", name="Try again").click()
     expect(page.locator("#hits a").first).to_be_visible()
-    assert all("Failed to load resource" in told for told in visit.wrong)
+    assert all("Failed to load resource" in line for line in visit.wrong)
     visit.wrong.clear()
 
 
-def test_a_token_is_taken_from_the_address_and_needed(browser, guarded):
+def test_a_token_is_taken_from_the_address_and_stands_in_no_other(browser, guarded):
     visit = Visit.begin(browser, guarded)
     page = visit.page
-    page.goto(f"{guarded.address}?token={SECRET}#/search?q=travel&document=*.pdf")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{guarded.address}#token={quote(SECRET)}")
+    expect(page.locator(".loaded").first).to_be_visible()
+    assert page.url == guarded.address
+    page.goto(f"{guarded.address}#/search?q=travel&document=*.pdf")
     expect(page.locator("#hits .loaded").first).to_be_visible()
-    assert SECRET not in page.url
     page.reload()
     expect(page.locator("#hits .loaded").first).to_be_visible()
+    page.locator("#hits a").first.click()
+    expect(page.locator("#page-number")).to_contain_text("of 2")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download").click()
+    assert saved.value.suggested_filename == "travel-expense-form.pdf"
+    original = (SAMPLES / "travel-expense-form.pdf").read_bytes()
+    assert saved.value.path().read_bytes() == original
     page.goto(f"{guarded.address}#/index")
     expect(page.locator("#stat-pages")).to_be_visible()
     expect(page.locator("#add")).to_be_hidden()  # changes are not allowed here
     expect(page.get_by_role("button", name=re.compile("^Remove"))).to_have_count(0)
+    assert any("/image" in url for url in asked)
+    assert any("/original" in url for url in asked)
+    assert not any(quote(SECRET) in url or "token=" in url for url in asked)
+    assert "Failed to load" in visit.wrong.pop()  # the picture of the file that is gone
     visit.end()
 
-    stranger = Visit.begin(browser, guarded)
-    stranger.page.goto(f"{guarded.address}#/index")
-    expect(stranger.page.get_by_role("alert")).to_contain_text("needs a token")
-    stranger.page.context.close()
+
+def test_a_token_in_the_query_works_too(browser, guarded):
+    visit = Visit.begin(browser, guarded)
+    visit.page.goto(f"{guarded.address}?token={quote(SECRET)}#/search?q=travel&document=*.pdf")
+    expect(visit.page.locator("#hits .loaded").first).to_be_visible()
+    assert visit.page.url == f"{guarded.address}#/search?q=travel&document=*.pdf"
+    visit.end()
+
+
+def test_who_has_no_token_is_asked_for_it(browser, guarded):
+    visit = Visit.begin(browser, guarded)
+    page = visit.page
+    page.goto(f"{guarded.address}#/search?q=travel&document=*.pdf")
+    dialog = page.get_by_role("dialog", name="This index needs a token")
+    expect(dialog.get_by_label("Token", exact=True)).to_be_focused()
+    page.keyboard.type("something else")
+    page.keyboard.press("Enter")
+    expect(dialog.get_by_role("alert")).to_have_text("That isn't the right token.")
+    page.keyboard.type(SECRET)
+    page.keyboard.press("Enter")
+    expect(dialog).to_be_hidden()
+    expect(page.locator("#hits .loaded").first).to_be_visible()
+    expect(page.locator("#index-name")).to_have_text("few.idx")
+    assert SECRET not in page.url
+    assert all("401" in line for line in visit.wrong)
+    page.context.close()
+
+
+def test_a_picture_that_has_not_changed_is_not_sent_again(page, site):
+    requests = []
+    page.on("requestfinished", lambda request: "/image" in request.url and requests.append(request))
+    sizes = []
+    for visit in (lambda: page.goto(site.address), page.reload):
+        requests.clear()
+        visit()
+        expect(page.locator(".loaded").first).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        assert len(requests) >= 4
+        sizes.append([request.sizes()["responseBodySize"] for request in requests])
+    assert min(sizes[0]) > 1000
+    assert max(sizes[1]) == 0

@@ -13,7 +13,10 @@ import pytest
 from PIL import Image
 
 from docpruner.facade import Index
+from docpruner.web.names import document_id
 from web.conftest import SAMPLES
+
+REPORT, UNKNOWN = document_id(str(SAMPLES / "annual-report.pdf")), "0123456789abcdef"
 
 LOOKS = [
     "/",
@@ -21,8 +24,8 @@ LOOKS = [
     "/api/stats",
     "/api/documents",
     "/api/search?q=dividend",
-    "/api/pages/1/3",
-    "/api/pages/1/3/reduction?spec=docpruner:k=0.5",
+    f"/api/pages/{REPORT}/3",
+    f"/api/pages/{REPORT}/3/reduction?spec=docpruner:k=0.5",
     "/api/whatif?spec=docpruner:k=0.5",
     "/api/openapi.json",
 ]
@@ -30,32 +33,36 @@ WRONG = [
     ("/api/nothing", 404, "not_found"),
     ("/nothing", 404, "not_found"),
     ("/static/nothing.js", 404, "not_found"),
-    ("/api/pages/999/1", 404, "not_found"),
-    ("/api/pages/1/999", 404, "not_found"),
-    ("/api/pages/1/999/image", 404, "not_found"),
-    ("/api/pages/1/999/original", 404, "not_found"),
+    (f"/api/pages/{UNKNOWN}/1", 404, "not_found"),
+    (f"/api/pages/{REPORT}/999", 404, "not_found"),
+    (f"/api/pages/{REPORT}/999/image", 404, "not_found"),
+    (f"/api/pages/{REPORT}/999/hit?q=a", 404, "not_found"),
+    (f"/api/pages/{REPORT}/3/hit", 422, "invalid"),
+    (f"/api/pages/{REPORT}/3/hit?q=%20", 422, "invalid"),
+    (f"/api/pages/{REPORT}/999/original", 404, "not_found"),
     ("/api/pages/x/1", 422, "invalid"),
-    ("/api/pages/0/1", 422, "invalid"),
-    ("/api/pages/99999999999999999999/1", 422, "invalid"),
+    ("/api/pages/1/1", 422, "invalid"),
+    (f"/api/pages/{REPORT}/99999999999999999999", 422, "invalid"),
     ("/api/jobs/none", 404, "not_found"),
     ("/api/search", 422, "invalid"),
     ("/api/search?q=", 422, "invalid"),
     ("/api/search?q=%20", 422, "invalid"),
     (f"/api/search?q={'x' * 1001}", 422, "invalid"),
+    (f"/api/search?q={'x' * 60_000}", 422, "invalid"),
     ("/api/search?q=a&k=0", 422, "invalid"),
     ("/api/search?q=a&k=101", 422, "invalid"),
     ("/api/search?q=a&pages=b", 422, "invalid"),
     ("/api/search?q=a&pages=9-3", 422, "invalid"),
     ("/api/search?q=a&metadata=year", 422, "invalid"),
-    ("/api/pages/1/1/image?width=63", 422, "invalid"),
-    ("/api/pages/1/1/image?width=2001", 422, "invalid"),
-    ("/api/pages/1/1/image?overlay=other", 422, "invalid"),
-    ("/api/pages/1/1/image?overlay=match", 422, "invalid"),
-    ("/api/pages/1/1/image?overlay=match&q=one+two&word=2", 422, "invalid"),
+    (f"/api/pages/{REPORT}/1/image?width=63", 422, "invalid"),
+    (f"/api/pages/{REPORT}/1/image?width=2001", 422, "invalid"),
+    (f"/api/pages/{REPORT}/1/image?overlay=other", 422, "invalid"),
+    (f"/api/pages/{REPORT}/1/image?overlay=match", 422, "invalid"),
+    (f"/api/pages/{REPORT}/1/image?overlay=match&q=one+two&word=2", 422, "invalid"),
     ("/api/whatif?spec=nothing", 422, "invalid"),
     ("/api/whatif?spec=sem-cluster", 422, "invalid"),
     ("/api/whatif?spec=docpruner:k=0.5%2Bpool-1d", 422, "invalid"),
-    ("/api/pages/1/3/reduction?spec=pivot-threshold", 422, "invalid"),
+    (f"/api/pages/{REPORT}/3/reduction?spec=pivot-threshold", 422, "invalid"),
 ]
 
 
@@ -67,8 +74,7 @@ def index(samples_index):
 
 @pytest.fixture(scope="module")
 def ids(server):
-    listed = server.get("/api/documents").json()["documents"]
-    return {document["name"]: document["id"] for document in listed}
+    return server.ids()
 
 
 def test_health_says_the_version(server):
@@ -76,13 +82,13 @@ def test_health_says_the_version(server):
 
 
 def test_stats_are_those_of_the_index(server, index):
-    told, stats = server.get("/api/stats").json(), index.stats()
-    assert told["name"] == "samples.idx"
-    assert told["settings"]["encoder"] == "builtin-v1"
-    assert told["row_bytes"] == 130
-    assert told["changes_allowed"] is False
+    answer, stats = server.get("/api/stats").json(), index.stats()
+    assert answer["name"] == "samples.idx"
+    assert answer["settings"]["encoder"] == "builtin-v1"
+    assert answer["row_bytes"] == 130
+    assert answer["changes_allowed"] is False
     for name in ("documents", "pages", "vectors", "vectors_unpruned", "pruned_histogram", "pruned"):
-        assert told[name] == getattr(stats, name)
+        assert answer[name] == getattr(stats, name)
 
 
 def test_documents_are_called_by_their_names(server):
@@ -94,14 +100,14 @@ def test_documents_are_called_by_their_names(server):
 
 def test_a_search_gives_the_hits_of_the_index(server, index, ids):
     query = "In which part of the world did sales go down?"
-    told = server.get("/api/search", params={"q": query, "k": 3}).json()
+    answer = server.get("/api/search", params={"q": query, "k": 3}).json()
     hits = index.search(query, 3)
-    assert told["query"] == query
-    assert told["milliseconds"] > 0
-    assert [hit["rank"] for hit in told["hits"]] == [1, 2, 3]
-    found = [(hit["name"], hit["page"], hit["score"]) for hit in told["hits"]]
-    assert found == [(Path(h.document).name, h.page, round(h.score, 4)) for h in hits]
-    first = told["hits"][0]
+    assert answer["query"] == query
+    assert answer["milliseconds"] > 0
+    assert [hit["rank"] for hit in answer["hits"]] == [1, 2, 3]
+    listed = [(hit["name"], hit["page"], hit["score"]) for hit in answer["hits"]]
+    assert listed == [(Path(h.document).name, h.page, round(h.score, 4)) for h in hits]
+    first = answer["hits"][0]
     assert first["document"] == ids["annual-report.pdf"]
     assert {"query": "sales", "page": "sell"} in first["matched"]
     assert [match["word"] for match in first["matches"]] == [m.word for m in hits[0].matches]
@@ -115,6 +121,15 @@ def test_a_search_without_words_has_the_same_hits(server):
     quick = server.get("/api/search", params=query | {"words": "false"}).json()["hits"]
     assert all(hit["matched"] for hit in whole)
     assert quick == [hit | {"matched": []} for hit in whole]
+
+
+def test_a_page_answers_a_query_also_if_it_is_not_among_the_best(server, index, ids):
+    document = ids["travel-expense-form.pdf"]
+    answer = server.get(f"/api/pages/{document}/1/hit", params={"q": "dividend growth"}).json()
+    hit = index.hit("dividend growth", str(SAMPLES / "travel-expense-form.pdf"), 1)
+    assert (answer["document"], answer["page"]) == (document, 1)
+    assert answer["score"] == round(hit.score, 4)
+    assert [match["word"] for match in answer["matches"]] == ["dividend", "growth"]
 
 
 @pytest.mark.parametrize(
@@ -135,20 +150,20 @@ def test_a_search_can_be_narrowed(server, filters, allowed):
 
 
 def test_a_page_tells_what_was_kept_of_it(server, index, ids):
-    told = server.get(f"/api/pages/{ids['annual-report.pdf']}/3").json()
+    answer = server.get(f"/api/pages/{ids['annual-report.pdf']}/3").json()
     stored = index.page(str(SAMPLES / "annual-report.pdf"), 3)
-    assert (told["name"], told["page"], told["pages"]) == ("annual-report.pdf", 3, 13)
-    assert told["width"] == pytest.approx(595, abs=1)
-    assert told["words_from"] == "text layer"
-    assert told["patches"] == len(told["boxes"]) == len(told["kept"]) == len(stored.map.cells)
-    assert told["kept_vectors"] == sum(told["kept"]) == len(stored.vectors)
-    assert np.allclose(told["boxes"], stored.map.boxes, atol=1e-4)
-    importance = np.array(told["importance"])
-    assert told["mean"] == pytest.approx(importance.mean(), rel=1e-3)
-    assert told["std"] == pytest.approx(importance.std(), rel=1e-3)
-    assert told["threshold"] == pytest.approx(told["mean"] - 0.25 * told["std"])
-    assert told["kept"] == (importance > told["threshold"]).astype(int).tolist()
-    assert 0 < told["entropy"] < np.log(told["patches"])
+    assert (answer["name"], answer["page"], answer["pages"]) == ("annual-report.pdf", 3, 13)
+    assert answer["width"] == pytest.approx(595, abs=1)
+    assert answer["words_from"] == "text layer"
+    assert answer["patches"] == len(answer["boxes"]) == len(answer["kept"]) == stored.patches
+    assert answer["kept_vectors"] == sum(answer["kept"]) == len(stored.vectors)
+    assert np.allclose(answer["boxes"], stored.provenance.boxes, atol=1e-4)
+    importance = np.array(answer["importance"])
+    assert answer["mean"] == pytest.approx(importance.mean(), rel=1e-3)
+    assert answer["std"] == pytest.approx(importance.std(), rel=1e-3)
+    assert answer["threshold"] == pytest.approx(answer["mean"] - 0.25 * answer["std"])
+    assert answer["kept"] == (importance > answer["threshold"]).astype(int).tolist()
+    assert 0 < answer["entropy"] < np.log(answer["patches"])
 
 
 @pytest.mark.parametrize(
@@ -156,19 +171,19 @@ def test_a_page_tells_what_was_kept_of_it(server, index, ids):
 )
 def test_a_reduction_keeps_as_many_as_it_says(server, ids, spec):
     page = f"/api/pages/{ids['annual-report.pdf']}/3"
-    told = server.get(f"{page}/reduction", params={"spec": spec}).json()
+    answer = server.get(f"{page}/reduction", params={"spec": spec}).json()
     patches = server.get(page).json()["patches"]
-    assert told["spec"].startswith(spec)
-    assert len(told["kept"]) == patches
-    assert told["vectors"] == sum(told["kept"])
-    assert told["bytes"] == 130 * told["vectors"]
-    assert (told["threshold"] is not None) is spec.startswith("docpruner")
+    assert answer["spec"].startswith(spec)
+    assert len(answer["kept"]) == patches
+    assert answer["vectors"] == sum(answer["kept"])
+    assert answer["bytes"] == 130 * answer["vectors"]
+    assert (answer["threshold"] is not None) is spec.startswith("docpruner")
 
 
 def test_a_reduction_by_the_spec_of_the_index_is_what_is_stored(server, ids):
     page = f"/api/pages/{ids['product-launch-slides.pdf']}/2"
-    told = server.get(f"{page}/reduction", params={"spec": "docpruner:k=-0.25"}).json()
-    assert told["kept"] == server.get(page).json()["kept"]
+    answer = server.get(f"{page}/reduction", params={"spec": "docpruner:k=-0.25"}).json()
+    assert answer["kept"] == server.get(page).json()["kept"]
 
 
 def test_what_if_agrees_with_the_index_and_with_pruning_it(server, index):
@@ -247,8 +262,10 @@ def test_errors_have_one_shape(server, path, status, code):
 
 
 def test_other_methods_are_refused(server):
-    answer = server.client.put("/api/stats")
-    assert (answer.status_code, answer.json()["error"]["code"]) == (405, "method_not_allowed")
+    for method, status, code in [("PUT", 403, "forbidden"), ("HEAD", 405, ""), ("TRACE", 403, "")]:
+        answer = server.client.request(method, "/api/stats")
+        assert answer.status_code == status
+        assert not code or answer.json()["error"]["code"] == code
 
 
 def test_the_page_and_its_files_are_served(server):
@@ -258,7 +275,9 @@ def test_the_page_and_its_files_are_served(server):
         assert server.get(f"/static/{name}").status_code == 200
 
 
-@pytest.mark.parametrize("path", [*LOOKS, "/api/nothing", "/api/search", "/api/pages/1/1/image"])
+@pytest.mark.parametrize(
+    "path", [*LOOKS, "/api/nothing", "/api/search", f"/api/pages/{REPORT}/1/image"]
+)
 def test_every_answer_has_the_headers(server, path):
     headers = server.get(path).headers
     assert headers["content-security-policy"].startswith("default-src 'none'")
@@ -281,7 +300,8 @@ def test_the_openapi_document_describes_every_route(server):
     described = json.loads(server.get("/api/openapi.json").text)["paths"]
     assert set(described) == {
         "/api/health", "/api/stats", "/api/documents", "/api/documents/{document}", "/api/search",
-        "/api/pages/{document}/{number}", "/api/pages/{document}/{number}/image",
+        "/api/pages/{document}/{number}", "/api/pages/{document}/{number}/hit",
+        "/api/pages/{document}/{number}/image",
         "/api/pages/{document}/{number}/original", "/api/pages/{document}/{number}/reduction",
         "/api/whatif", "/api/jobs/{job}",
     }  # fmt: skip

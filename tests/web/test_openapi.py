@@ -13,6 +13,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from web.running import Server
+
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -25,6 +27,7 @@ LOOKS = [
     "/documents",
     "/search",
     "/pages/{document}/{number}",
+    "/pages/{document}/{number}/hit",
     "/pages/{document}/{number}/image",
     "/pages/{document}/{number}/original",
     "/pages/{document}/{number}/reduction",
@@ -41,14 +44,16 @@ FEW = settings(
 )
 
 
-def try_out(url: str, path: str, method: str, mode: GenerationMode) -> None:
-    operation = schemathesis.openapi.from_url(f"{url}/api/openapi.json")[f"/api{path}"][method]
+def try_out(server: Server, path: str, method: str, mode: GenerationMode) -> None:
+    schema = schemathesis.openapi.from_url(f"{server.url}/api/openapi.json")
+    operation = schema[f"/api{path}"][method]
+    document = next(iter(server.ids().values()))
 
     @FEW
     @given(case=operation.as_strategy(generation_mode=mode))
     def each(case):
         if "{number}" in path and mode is GenerationMode.POSITIVE:
-            case.path_parameters.update(document=1, number=3)  # a page that there is
+            case.path_parameters.update(document=document, number=1)  # a page that there is
         case.call_and_validate(checks=CHECKS)
 
     each()
@@ -59,7 +64,7 @@ def try_out(url: str, path: str, method: str, mode: GenerationMode) -> None:
 def test_looking(server, path, mode):
     if mode is GenerationMode.NEGATIVE and path in ("/health", "/stats", "/documents"):
         pytest.skip("takes no parameters that could be wrong")
-    try_out(server.url, path, "GET", mode)
+    try_out(server, path, "GET", mode)
 
 
 @pytest.mark.parametrize(
@@ -67,4 +72,4 @@ def test_looking(server, path, mode):
 )
 def test_changing(changing, path, method):
     for mode in GenerationMode:
-        try_out(changing.url, path, method, mode)
+        try_out(changing, path, method, mode)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import anyio
@@ -9,10 +10,10 @@ import pytest
 
 from docpruner.errors import FilterError
 from docpruner.search.filters import read_metadata, read_pages
-from docpruner.web.kept import Recent
-from docpruner.web.lanes import Lane
-from docpruner.web.names import short_names
-from docpruner.web.problems import Refused
+from docpruner.web.error_responses import Refused
+from docpruner.web.lru_cache import LruCache
+from docpruner.web.names import document_id, short_names
+from docpruner.web.pools import BoundedPool
 from docpruner.web.server import hosts_for, is_loopback
 
 
@@ -31,8 +32,13 @@ def test_a_path_that_ends_as_another_does_has_a_name_too():
     assert len(set(names.values())) == 2
 
 
+def test_an_id_is_the_same_for_a_name_and_fits_an_address():
+    assert document_id("/a/one.pdf") == document_id("/a/one.pdf") != document_id("/b/one.pdf")
+    assert re.fullmatch("[0-9a-f]{16}", document_id("/not utf-8 \udcff.pdf"))
+
+
 def test_what_was_not_asked_for_longest_goes_first():
-    kept: Recent[str, int] = Recent(10)
+    kept: LruCache[str, int] = LruCache(10)
     kept.put("a", 1, 4)
     kept.put("b", 2, 4)
     assert kept.get("a") == 1
@@ -59,14 +65,14 @@ def test_metadata_is_read():
         read_metadata(["=b"])
 
 
-def test_a_lane_runs_a_few_and_refuses_too_many():
-    lane = Lane(threads=1, waiting=1)
+def test_a_pool_runs_a_few_and_refuses_too_many():
+    pool = BoundedPool(threads=1, waiting=1)
     gate = threading.Event()
     refused = []
 
     async def ask() -> None:
         try:
-            await lane.run(lambda: gate.wait(10))
+            await pool.run(lambda: gate.wait(10))
         except Refused as refusal:
             refused.append(refusal.status_code)
             gate.set()

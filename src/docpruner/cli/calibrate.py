@@ -24,8 +24,8 @@ from docpruner.cli.output import JsonOption, console, print_json, shown_bytes, s
 from docpruner.errors import DataError
 
 if TYPE_CHECKING:
-    from docpruner.evaluate.calibrate import Choice
-    from docpruner.evaluate.results import Results
+    from docpruner.evaluate.measuring.calibration import Choice
+    from docpruner.evaluate.measuring.results import Results
 
 
 def run(
@@ -33,16 +33,16 @@ def run(
     target: Annotated[
         float,
         typer.Option(
-            min=0.5, max=1.0, help="Share of the unpruned score to keep (nDCG@5; V3: nDCG@10)."
+            min=0.5, max=1.0, help="Share of the unpruned nDCG@5 to keep (ViDoRe V3: nDCG@10)."
         ),
     ] = 0.99,
     confidence: Annotated[
-        float, typer.Option(min=0.5, max=0.999, help="How sure to be that it is kept.")
+        float, typer.Option(min=0.5, max=0.999, help="How certain that should be.")
     ] = 0.95,
     encoder: EncoderOption = "builtin",
     write: Annotated[
         Path | None,
-        typer.Option("--write", metavar="FILE", help="Write the choice for `index --config`."),
+        typer.Option("--write", metavar="FILE", help="Save the choice for `index --config`."),
     ] = None,
     cache: CacheOption = None,
     ocr: OcrOption = False,
@@ -52,52 +52,53 @@ def run(
 ) -> None:
     """Choose the strongest pruning that still ranks well enough on your data.
 
-    Tries DocPruner with many k, then merging, then a codec; takes the smallest whose score stays
-    above TARGET × that of unpruned float16 in CONFIDENCE of the resamples of the queries. Says how
-    often a choice made like this on half of the queries held on the other half.
+    Tries DocPruner with several k, with and without merging, in each codec. Takes the smallest
+    setting that keeps the TARGET share of the unpruned score in a CONFIDENCE share of resamples of
+    the queries, and reports how often a choice made on half of the queries held on the other half.
 
     Example: `docpruner calibrate my-data --target 0.99 --write pruning.toml`
     """
-    from docpruner.evaluate.calibrate import choose
+    from docpruner.evaluate.measuring.calibration import choose, require_enough
 
     sets = load_data(data)
     if len(sets) > 1:
         names = ", ".join(one.name for one in sets[:3])
-        raise DataError(f"{data} is {len(sets)} data sets; choose one, such as {names}")
+        raise DataError(f"{data} has {len(sets)} data sets; choose one of them, such as {names}")
+    require_enough(len(sets[0].judged))
     study = make_study(encoder, "front", cache, ocr, device, trust_remote_code)
-    _, measured = measure(study, sets[0], quiet=json)
-    results = measured.results
-    choice = choose(results.settings, measured.values, target=target, confidence=confidence)
+    _, evaluation = measure(study, sets[0], quiet=json)
+    results = evaluation.results
+    choice = choose(results.settings, evaluation.values, target=target, confidence=confidence)
+    setting, base = choice.setting, results.base
+    kept = setting.score / base.score
     if write is not None:
-        setting = choice.setting
-        why = f"{setting.relative:.1%} of {results.measure_name}, {setting.stored_bytes:.0f} bytes"
+        why = f"{kept:.1%} of {results.measure_name}, {setting.stored_bytes:.0f} bytes"
         values = {"encoder": results.encoder, "spec": setting.spec, "codec": setting.codec}
-        write_config(write, values, f"chosen on {results.data}: {why} a page")
+        write_config(write, values, f"chosen on {results.data}: {why} per page")
     if json:
         print_json(_described(results, choice, target))
         return
-    setting, base = choice.setting, results.base
     to = console()
     share = setting.stored_bytes / base.stored_bytes
     to.print(f"[bold green]{escape(setting.name)}[/]")
     to.print(
-        f"{shown_bytes(setting.stored_bytes)} a page instead of {shown_bytes(base.stored_bytes)} "
+        f"{shown_bytes(setting.stored_bytes)} per page instead of {shown_bytes(base.stored_bytes)} "
         f"([green]{share:.1%}[/]), {results.measure_name} {setting.score:.4f} instead of "
-        f"{base.score:.4f} ({setting.relative:.1%})"
+        f"{base.score:.4f} ({kept:.1%})"
     )
     to.print(
-        f"Above {target:.0%} in {choice.confidence:.1%} of the resamples of "
-        f"{results.queries:,} queries; {choice.passing} of {choice.candidates} settings passed."
+        f"It keeps {target:.0%} in {choice.confidence:.1%} of the resamples of the "
+        f"{results.queries:,} queries; {choice.passing} of {choice.candidates} settings pass."
     )
     to.print(
-        f"Chosen on one half of the queries, it stayed above {target:.0%} on the other half in "
+        f"Choices made on one half of the queries kept {target:.0%} on the other half in "
         f"{choice.held_out:.0%} of the splits ({choice.held_out_relative:.1%} on average)."
     )
     if write is not None:
-        to.print(f"docpruner index --config {shown_path(str(write))} …", markup=False)
+        to.print(f"Use it: docpruner index --config {shown_path(str(write))} …", markup=False)
 
 
 def _described(results: Results, choice: Choice, target: float) -> dict[str, Any]:
-    told = asdict(choice) | {"setting": choice.setting.as_json()}
-    of = {"data": results.data, "encoder": results.encoder, "measure": results.measure}
-    return {**of, "target": target, **told}
+    measured_on = {"data": results.data, "encoder": results.encoder, "measure": results.measure}
+    chosen = asdict(choice) | {"setting": choice.setting.as_json()}
+    return {**measured_on, "target": target, **chosen}

@@ -32,7 +32,7 @@ def run(
 
     Example: `docpruner demo`
     """
-    from docpruner.cli.hit_views import show_hits, views_of
+    from docpruner.cli.hit_tables import show_hits, views_of
     from docpruner.cli.stats import show_stats
     from docpruner.facade import Index
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,39 +10,45 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from docpruner.cli.adding import Bar
 from docpruner.cli.arguments import DeviceOption, TrustOption
+from docpruner.cli.encoding_bar import EncodingBar
 from docpruner.cli.output import JsonOption, console, counting, print_json, shown_path
 from docpruner.encoders.registry import EncoderName, load_encoder
+from docpruner.errors import DataError
 
 if TYPE_CHECKING:
-    from docpruner.evaluate.data import DataSet
-    from docpruner.evaluate.encoded import EncodedData
-    from docpruner.evaluate.run import Measured
-    from docpruner.evaluate.study import Study
+    from docpruner.evaluate.data.data_sets import DataSet
+    from docpruner.evaluate.measuring.encoded import EncodedData
+    from docpruner.evaluate.measuring.evaluation import Evaluation
+    from docpruner.evaluate.measuring.study import Study
 
 EncoderOption = Annotated[
-    str, typer.Option("--encoder", help="builtin, a Hugging Face repository or a folder.")
+    str, typer.Option("--encoder", help="builtin, a Hugging Face repository, or a folder.")
 ]
 CacheOption = Annotated[
     Path | None,
-    typer.Option("--cache", help="Where encoded pages are kept. [default: the user's cache]"),
+    typer.Option(
+        "--cache", help="Folder that keeps encoded pages. [default: ~/.cache/docpruner/evaluate]"
+    ),
 ]
 OcrOption = Annotated[
-    bool, typer.Option("--ocr", help="Recognise the words of pages without any (extra ocr).")
+    bool, typer.Option("--ocr", help="Recognise the words of pages that have none (extra ocr).")
 ]
 LatencyOption = Annotated[
     int,
     typer.Option(
-        metavar="PAGES", min=0, help="Also time encoding on so many pages: plain, pruned, by OCR."
+        metavar="PAGES", min=0, help="Also time encoding on this many pages: plain, pruned, OCR."
     ),
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Replace results that are already in the output folder.")
 ]
 DataArgument = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
         help="A folder with pdfs/, queries.jsonl and qrels.jsonl; or a benchmark: vidore-v1, "
-        "vidore-v2, vidore-v3, jinavdr, or one data set of them.",
+        "vidore-v2, vidore-v3, jinavdr, or one of their data sets.",
         show_default=False,
     ),
 ]
@@ -53,8 +60,8 @@ def run(
     methods: Annotated[
         str,
         typer.Option(
-            help="paper (its strategies and grids), all (every combination), front (prune, merge "
-            "and codec together), or settings such as docpruner:k=0,docpruner:k=0@int8."
+            help="paper (its strategies and grids), all (every combination), front (pruning, "
+            "merging and codecs together), or settings like docpruner:k=0,docpruner:k=0@int8."
         ),
     ] = "paper",
     output: Annotated[
@@ -63,44 +70,64 @@ def run(
     cache: CacheOption = None,
     ocr: OcrOption = False,
     latency: LatencyOption = 0,
+    force: ForceOption = False,
     device: DeviceOption = None,
     trust_remote_code: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
     """Measure what every strategy costs and saves, on a benchmark or on your own pages.
 
-    Pages are encoded once and kept; after that a sweep takes minutes. Writes results.json,
+    Pages are encoded once and kept; after that, measuring takes minutes. Writes results.json,
     results.csv, figures and report.html.
 
     Example: `docpruner evaluate my-data --methods paper --output evaluation`
     """
-    from docpruner.evaluate.console import latency_table, results_table
-    from docpruner.evaluate.study import write_all
+    from docpruner.evaluate.report.console import latency_table, results_table
+    from docpruner.evaluate.report.written_files import write_all
 
-    study = make_study(encoder, methods, cache, ocr, device, trust_remote_code, latency)
     sets = load_data(data)
-    for one in sets:
-        encoded, measured = measure(study, one, quiet=json)
-        folder = output if len(sets) == 1 else output / one.name.replace("/", "_")
-        report = write_all(encoded, measured.results, folder)
+    folders = [output] if len(sets) == 1 else [folder_of(one, output) for one in sets]
+    refuse_to_replace(folders, force=force)
+    study = make_study(encoder, methods, cache, ocr, device, trust_remote_code, latency)
+    for one, folder in zip(sets, folders, strict=True):
+        encoded, evaluation = measure(study, one, quiet=json)
+        results = evaluation.results
+        report = write_all(encoded, results, folder)
         if json:
             print_json({"report": str(report), "results": str(folder / "results.json")})
-        else:
-            console().print(results_table(measured.results))
-            for note in measured.results.notes:
-                console().print(f"Note: {note}", markup=False)
-            if measured.results.latency is not None:
-                console().print()
-                console().print(latency_table(measured.results.latency))
-            console().print(f"Report: {escape(shown_path(str(report)))}")
+            continue
+        console().print(results_table(results))
+        for note in results.notes:
+            console().print(f"Note: {note}", markup=False)
+        if results.latency is not None:
+            console().print()
+            console().print(latency_table(results.latency))
+        console().print(f"Report: {escape(shown_path(str(report)))}")
 
 
 def load_data(name: str) -> list[DataSet]:
-    from docpruner.evaluate.data import load_folder
-    from docpruner.evaluate.hub import load_benchmark
+    from docpruner.evaluate.data.hub import load_benchmark
+    from docpruner.evaluate.data.own_folder import load_folder
+    from docpruner.evaluate.measuring.study import require_libraries
 
+    require_libraries()
     folder = Path(name)
     return [load_folder(folder)] if (folder / "queries.jsonl").exists() else load_benchmark(name)
+
+
+def folder_of(data: DataSet, output: Path) -> Path:
+    """For the results of one data set among several."""
+    return output / data.name.replace("/", "_")
+
+
+def refuse_to_replace(folders: Iterable[Path], *, force: bool) -> None:
+    """Before anything is measured: results may have taken hours."""
+    taken = next((folder for folder in folders if (folder / "results.json").exists()), None)
+    if taken is not None and not force:
+        raise DataError(
+            f"{taken} holds results already; choose another folder with --output, or replace them "
+            "with --force"
+        )
 
 
 def make_study(
@@ -112,20 +139,18 @@ def make_study(
     trust_remote_code: bool,
     latency: int = 0,
 ) -> Study:
-    from docpruner.evaluate.study import Study, require_libraries
+    from docpruner.evaluate.measuring.study import Study, read_settings
 
-    require_libraries()
-
+    read_settings(methods)  # what is wrong with them is said before a model is loaded
     load = partial(load_encoder, encoder, device=device, trust_remote_code=trust_remote_code)
-    takes_prompt = not EncoderName.read(encoder).checkpoint.startswith("builtin")
+    takes_prompt = EncoderName.read(encoder).reads == "pixels"
     filtering = partial(load, prompt="noise-filtering") if takes_prompt else None
     return Study(load(), methods, cache, ocr, filtering=filtering, latency=latency)
 
 
-def measure(study: Study, data: DataSet, *, quiet: bool) -> tuple[EncodedData, Measured]:
+def measure(study: Study, data: DataSet, *, quiet: bool) -> tuple[EncodedData, Evaluation]:
     """With a bar for the pages to encode, and another for the sweep over them."""
-    bar = Bar(quiet=quiet)
-    with bar:
-        study.encode(data, bar.watch)
+    with EncodingBar(quiet=quiet) as bar:
+        encoded = study.encode(data, bar.update)
     with counting("measuring", quiet=quiet) as progress:
-        return study.measure(data, progress=progress)
+        return encoded, study.measure(encoded, progress)

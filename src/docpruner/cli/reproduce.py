@@ -12,11 +12,21 @@ from rich import box
 from rich.table import Table
 
 from docpruner.cli.arguments import DeviceOption, TrustOption
-from docpruner.cli.evaluate import CacheOption, LatencyOption, OcrOption, make_study, measure
+from docpruner.cli.evaluate import (
+    CacheOption,
+    ForceOption,
+    LatencyOption,
+    OcrOption,
+    folder_of,
+    load_data,
+    make_study,
+    measure,
+    refuse_to_replace,
+)
 from docpruner.cli.output import JsonOption, console, print_json
 
 if TYPE_CHECKING:
-    from docpruner.evaluate.results import Results
+    from docpruner.evaluate.measuring.results import Results
 
 
 class Benchmark(StrEnum):
@@ -25,9 +35,11 @@ class Benchmark(StrEnum):
 
 
 def run(
-    benchmark: Annotated[Benchmark, typer.Argument(help="Of the paper.", show_default=False)],
+    benchmark: Annotated[
+        Benchmark, typer.Argument(help="One of the paper's benchmarks.", show_default=False)
+    ],
     encoder: Annotated[
-        str, typer.Option("--encoder", help="A Hugging Face repository or a folder.")
+        str, typer.Option("--encoder", help="A Hugging Face repository, or a folder.")
     ] = "vidore/colqwen2.5-v0.2",
     methods: Annotated[
         str, typer.Option(help="paper, or settings with commas between them.")
@@ -38,50 +50,52 @@ def run(
     cache: CacheOption = None,
     ocr: OcrOption = False,
     latency: LatencyOption = 0,
+    force: ForceOption = False,
     device: DeviceOption = None,
     trust_remote_code: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
     """Run the paper's experiment and print our figures beside its own.
 
-    Data sets are downloaded, or taken from copies below the current folder (vidore/…, jinaai/…).
+    Data sets are downloaded, or taken from copies in the current folder (vidore/…, jinaai/…).
 
     Example: `docpruner reproduce vidore-v2 --encoder vidore/colqwen2.5-v0.2`
     """
-    from docpruner.evaluate.console import latency_table
-    from docpruner.evaluate.hub import load_benchmark
-    from docpruner.evaluate.reproduction import compared
-    from docpruner.evaluate.study import write_all
+    from docpruner.evaluate.report.console import latency_table
+    from docpruner.evaluate.report.paper_figures import compared
+    from docpruner.evaluate.report.written_files import write_all
 
-    sets = load_benchmark(benchmark.value)
+    sets = load_data(benchmark.value)
+    folders = [folder_of(data, output) for data in sets]
+    refuse_to_replace(folders, force=force)
     study = make_study(encoder, methods, cache, ocr, device, trust_remote_code, latency)
     done: list[Results] = []
-    for data in sets:
-        encoded, measured = measure(study, data, quiet=json)
-        write_all(encoded, measured.results, output / data.name.replace("/", "_"))
-        done.append(measured.results)
+    for data, folder in zip(sets, folders, strict=True):
+        encoded, evaluation = measure(study, data, quiet=json)
+        write_all(encoded, evaluation.results, folder)
+        done.append(evaluation.results)
     rows = compared(benchmark.value, done)
     timed = {results.data: results.latency for results in done if results.latency is not None}
     if json:
-        told = {"benchmark": benchmark.value, "encoder": done[0].encoder}
-        seconds = {name: asdict(found) for name, found in timed.items()}
-        print_json({**told, "measure": done[0].measure, "settings": rows, "latency": seconds})
+        head = {"benchmark": benchmark.value, "encoder": done[0].encoder}
+        seconds = {name: asdict(times) for name, times in timed.items()}
+        print_json({**head, "measure": done[0].measure, "settings": rows, "latency": seconds})
         return
-    title = f"{benchmark.value}, {done[0].encoder}, mean of {len(done)}"
+    title = f"{benchmark.value}, {done[0].encoder}, mean of {len(done)} data sets"
     console().print(table(title, done[0].measure_name, rows))
-    for name, found in timed.items():
+    for name, times in timed.items():
         console().print(name, style="bold", markup=False)
-        console().print(latency_table(found))
+        console().print(latency_table(times))
 
 
 def table(title: str, measure: str, rows: list[dict[str, Any]]) -> Table:
-    shown = Table(title=title, box=box.SIMPLE_HEAD)
-    shown.add_column("setting", style="cyan", no_wrap=True)
+    compared = Table(title=title, box=box.SIMPLE_HEAD)
+    compared.add_column("setting", style="cyan", no_wrap=True)
     for column in (measure, "paper", "±", "pruned", "paper", "±"):
-        shown.add_column(column, justify="right")
+        compared.add_column(column, justify="right")
     for row in rows:
         known = "paper_score" in row
-        shown.add_row(
+        compared.add_row(
             row["spec"],
             f"{row['score']:.4f}",
             f"{row['paper_score']:.4f}" if known else "",
@@ -91,4 +105,4 @@ def table(title: str, measure: str, rows: list[dict[str, Any]]) -> Table:
             f"{100 * row['pruned_difference']:+.1f}" if known else "",
             style="bold" if known else None,
         )
-    return shown
+    return compared

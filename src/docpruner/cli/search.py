@@ -72,7 +72,7 @@ def run(
     Example: `docpruner search reports.idx "revenue in 2021" -k 3 --save-images hits`
     """
     from docpruner.cli.hit_pictures import Pictures
-    from docpruner.cli.hit_views import show_hits, views_of
+    from docpruner.cli.hit_tables import show_hits, views_of
     from docpruner.facade import Index
 
     with Index.open(index, device=device, trust_remote_code=trust_remote_code) as opened:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import secrets
 import sys
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
-from rich.markup import escape
 
-from docpruner.cli.arguments import DeviceOption, IndexArgument, TrustOption, open_index
-from docpruner.cli.output import console
+from docpruner.cli.arguments import DeviceOption, IndexArgument, TrustOption
 from docpruner.errors import DocPrunerError, MissingExtraError
 
 LEAST_TOKEN = 8  # characters
@@ -21,32 +21,35 @@ LEAST_TOKEN = 8  # characters
 def run(
     index: IndexArgument,
     host: Annotated[
-        str, typer.Option("--host", help="The address to listen on; others than this need a token.")
+        str, typer.Option("--host", help="The address to listen on; 0.0.0.0 for all.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", "-p", min=0, max=65535, help="0 takes any free one.")
+        int, typer.Option("--port", "-p", min=0, max=65535, help="0 picks a free one.")
     ] = 8000,
     token: Annotated[
         str | None,
         typer.Option(
             "--token",
             envvar="DOCPRUNER_TOKEN",
-            help="What a browser or program has to know; better set as a variable than typed.",
+            help="A secret that clients must send. Default: a new one each time.",
         ),
     ] = None,
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Let everyone on this computer in.")
+    ] = False,
     allow_changes: Annotated[
-        bool, typer.Option("--allow-changes", help="Let documents be added and removed.")
+        bool, typer.Option("--allow-changes", help="Let clients add and remove documents.")
     ] = False,
     uploads: Annotated[
         Path | None,
         typer.Option(
             "--uploads",
             metavar="FOLDER",
-            help="Where added documents are kept. Default: beside the index, INDEX-uploads.",
+            help="Where uploaded documents are kept. Default: INDEX-uploads, beside the index.",
         ),
     ] = None,
     max_upload: Annotated[
-        int, typer.Option("--max-upload", metavar="MB", min=1, help="Of all files sent at once.")
+        int, typer.Option("--max-upload", metavar="MB", min=1, help="The largest upload.")
     ] = 100,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     device: DeviceOption = None,
@@ -54,9 +57,9 @@ def run(
 ) -> None:
     """Search an index in the browser, and look at what was kept of its pages.
 
-    The page and its API (described at /api/openapi.json) are for this computer alone, unless
-    another `--host` is given. Ctrl-C stops it; what is being added by then is finished as far as it
-    is written.
+    Open the address that it prints: the token at its end lets you in. The page and its API
+    (described at /api/openapi.json) can be reached from this computer only, unless you give
+    another `--host`. Ctrl-C stops the server; pages that are being written are finished first.
 
     Example: `docpruner serve reports.idx --open`
     """
@@ -65,31 +68,40 @@ def run(
         for name in ("fastapi", "uvicorn", "python_multipart")
     ):
         raise MissingExtraError("serving", "web")
+    from docpruner.facade import Index
     from docpruner.web.app import make_app
     from docpruner.web.server import address_of, hosts_for, is_loopback, listen, serve
 
-    if token is None and not is_loopback(host):
-        raise DocPrunerError(
-            f"--host {host} lets others in; set DOCPRUNER_TOKEN to a secret that they have to know"
-        )
-    if token is not None and len(token) < LEAST_TOKEN:
-        raise DocPrunerError(f"the token is too easy to guess; take {LEAST_TOKEN} signs or more")
+    if no_token and not is_loopback(host):
+        raise DocPrunerError(f"--host {host} lets others in; leave out --no-token")
+    secret = None if no_token else _secret(token)
     debug = "--debug" in sys.argv
     logging.basicConfig(level=logging.INFO if debug else logging.CRITICAL)
-    opened = open_index(index, device=device, trust_remote_code=trust_remote_code)
-    _ = opened.encoder  # an error if it is not there, now rather than at the first search
+    opened = Index.open(index, device=device, trust_remote_code=trust_remote_code)
+    _ = opened.encoder  # if it can't be loaded, say so now rather than at the first search
     listening = listen(host, port)
     app = make_app(
         opened,
-        token=token,
+        token=secret,
         hosts=hosts_for(host),
         allow_changes=allow_changes,
         uploads=uploads,
         max_upload=max_upload * 1_000_000,
     )
     address = address_of(listening)
-    hint = "" if token is None else "?token=…"
-    console().print(f"{escape(str(index))} at {address}{hint}, Ctrl-C stops it", soft_wrap=True)
+    whole = address if secret is None else f"{address}#token={quote(secret, safe='')}"
+    # a token of one's own is known, and the line may end up in a log
+    typer.echo(f"{index} at {whole if token is None else address} (press Ctrl-C to stop)")
     if open_:
-        typer.launch(address if token is None else f"{address}?token={token}")
+        typer.launch(whole)
     serve(app, listening, debug=debug)
+
+
+def _secret(token: str | None) -> str:
+    if token is None:
+        return secrets.token_urlsafe(24)
+    if len(token.strip()) < LEAST_TOKEN:
+        raise DocPrunerError(
+            f"the token is too easy to guess; use at least {LEAST_TOKEN} characters"
+        )
+    return token.strip()

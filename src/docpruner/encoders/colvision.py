@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -11,11 +12,10 @@ import torch
 from PIL.Image import Image
 from torch import Tensor
 
-from docpruner.encoders.checkpoint import base_and_config, tensor_names
-from docpruner.encoders.families import FAMILIES, REFUSED, Family, PageTokens
-from docpruner.encoders.images import page_image, page_name
-from docpruner.encoders.registry import EncoderName, Importance, Reads
-from docpruner.encoders.runtime import best_device, best_dtype, default_batch_size, in_batches
+from docpruner.encoders.families import PageTokens, family_of
+from docpruner.encoders.page_images import page_image, page_name
+from docpruner.encoders.registry import Importance, Reads
+from docpruner.encoders.runtime import in_batches
 from docpruner.encoders.tap import ImportanceTap, centrality_tap, importance_tap
 from docpruner.errors import EncoderError
 from docpruner.types import SPECIAL, FloatArray, Page, PageEmbedding, Prompt
@@ -90,6 +90,8 @@ class ColVisionEncoder:
         self.prompt: Prompt = prompt
         self.importance: Importance = importance
         self.family = family_of(model.config.to_dict())
+        self._processing = threading.Lock()  # a fast tokenizer changes while it works
+        self._running = threading.Lock()  # the tap hears every pass of the model
         if prompt == "noise-filtering":
             self._use_noise_filtering_prompt()
 
@@ -107,7 +109,8 @@ class ColVisionEncoder:
         return min(2 * self.family.pixels(self.processor), MOST_PIXELS)
 
     def query_words(self, text: str) -> list[str]:
-        batch = self._prepare_queries([text])
+        with self._processing:
+            batch = self._prepare_queries([text])
         ids = batch["input_ids"][0][batch["attention_mask"][0].bool()]
         return [self.processor.tokenizer.decode([token]) for token in ids.tolist()]
 
@@ -124,12 +127,14 @@ class ColVisionEncoder:
     @torch.inference_mode()
     def _encode_batch(self, pages: Sequence[tuple[Page | Image, str]]) -> list[PageEmbedding]:
         names = [name for _, name in pages]
+        images = [page_image(page) for page, _ in pages]
         try:
-            batch = self._prepare_pages([page_image(page) for page, _ in pages])
+            with self._processing:
+                batch = self._prepare_pages(images)
         except ValueError as error:  # such as a strip 200 times as long as wide
             raise EncoderError(f"{' or '.join(names)} can't be prepared: {error}") from error
         batch = batch.to(self.model.device)
-        with self._tap(batch) as tap:
+        with self._running, self._tap(batch) as tap:
             embeddings = self._run(batch, self.family.page_options)
         return page_embeddings(
             self.model,
@@ -143,13 +148,19 @@ class ColVisionEncoder:
 
     @torch.inference_mode()
     def _encode_plain_batch(self, pages: Sequence[Page | Image]) -> list[FloatArray]:
-        batch = self._prepare_pages([page_image(page) for page in pages]).to(self.model.device)
-        return _real_vectors(batch, self._run(batch, self.family.page_options))
+        with self._processing:
+            batch = self._prepare_pages([page_image(page) for page in pages])
+        batch = batch.to(self.model.device)
+        with self._running:
+            return _real_vectors(batch, self._run(batch, self.family.page_options))
 
     @torch.inference_mode()
     def _encode_query_batch(self, texts: Sequence[str]) -> list[FloatArray]:
-        batch = self._prepare_queries(list(texts)).to(self.model.device)
-        return _real_vectors(batch, self._run(batch, {}))
+        with self._processing:
+            batch = self._prepare_queries(list(texts))
+        batch = batch.to(self.model.device)
+        with self._running:
+            return _real_vectors(batch, self._run(batch, {}))
 
     def _tap(self, batch: Any) -> AbstractContextManager[ImportanceTap]:
         if self.importance == "centrality":
@@ -181,67 +192,6 @@ class ColVisionEncoder:
                 "prompt can't be put in its place"
             )
         self.processor.visual_prompt_prefix = prefix.replace(DEFAULT_PROMPT, NOISE_FILTERING)
-
-
-def family_of(config: dict[str, Any], name: str = "the model") -> Family:
-    """The family, by the configuration's `model_type`."""
-    kind = config.get("model_type")
-    if kind in REFUSED:
-        raise EncoderError(f"{name} {REFUSED[kind]}")
-    if kind not in FAMILIES:
-        known = ", ".join(f"{family.model} ({kind})" for kind, family in FAMILIES.items())
-        raise EncoderError(f"{name} has model_type {kind!r}, which is none of: {known}")
-    return FAMILIES[str(kind)]
-
-
-def load_colvision(
-    name: EncoderName, *, device: str | None, dtype: str | None, batch_size: int | None
-) -> ColVisionEncoder:
-    """Load a checkpoint or a LoRA adapter through colpali-engine's own classes."""
-    checkpoint, revision = name.checkpoint, name.revision
-    base, config = base_and_config(checkpoint, revision)
-    family = family_of(config, base)
-    _require_projection(base, family, revision if base == checkpoint else None)
-    from colpali_engine import models
-
-    chosen = device or best_device()
-    model_class, processor_class = getattr(models, family.model), getattr(models, family.processor)
-    try:
-        model, report = model_class.from_pretrained(
-            checkpoint,
-            revision=revision,
-            dtype=best_dtype(chosen, dtype),
-            device_map=chosen,
-            output_loading_info=True,
-        )
-        processor = processor_class.from_pretrained(checkpoint, revision=revision)
-    except OSError as error:
-        raise EncoderError(f"{checkpoint} can't be loaded: {error}") from error
-    if report["missing_keys"]:
-        shown = ", ".join(sorted(report["missing_keys"])[:3])
-        raise EncoderError(
-            f"{checkpoint} lacks {len(report['missing_keys'])} weights of {family.model}, which "
-            f"would be random: {shown}…"
-        )
-    return ColVisionEncoder(
-        model,
-        processor,
-        name=str(name),
-        batch_size=batch_size or default_batch_size(chosen),
-        prompt=name.prompt,
-        importance=name.importance,
-    )
-
-
-def _require_projection(base: str, family: Family, revision: str | None) -> None:
-    """A plain vision-language model has the same configuration as a retriever built on it, and
-    would load with a random projection and no more than a line in the log."""
-    found = tensor_names(base, revision)
-    if found and not any(f"{family.projection}." in tensor for tensor in found):
-        raise EncoderError(
-            f"{base} has no weights for {family.projection}: it is not a {family.model} retriever "
-            "but a model one could be trained from"
-        )
 
 
 def _real_vectors(batch: Any, embeddings: Tensor) -> list[FloatArray]:

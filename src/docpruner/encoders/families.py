@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from docpruner.errors import EncoderError
 from docpruner.types import FloatArray, IntArray, cell_boxes
 
 TILE_TAG = re.compile(r"<row_(\d+)_col_(\d+)>")
@@ -136,3 +137,14 @@ REFUSED = {
     "instead, such as ModernVBERT/colmodernvbert",
     "qwen2_5_omni_thinker": "can't be constructed by colpali-engine 0.3.18 with transformers 5",
 }
+
+
+def family_of(config: dict[str, Any], name: str = "the model") -> Family:
+    """The family, by the configuration's `model_type`."""
+    kind = config.get("model_type")
+    if kind in REFUSED:
+        raise EncoderError(f"{name} {REFUSED[kind]}")
+    if kind not in FAMILIES:
+        known = ", ".join(f"{family.model} ({kind})" for kind, family in FAMILIES.items())
+        raise EncoderError(f"{name} has model_type {kind!r}, which is none of: {known}")
+    return FAMILIES[str(kind)]

@@ -145,6 +145,11 @@ def load_encoder(
     )
     if wanted.is_builtin:
         return _builtin(wanted)
+    if not Path(wanted.checkpoint).is_dir() and wanted.checkpoint.count("/") != 1:
+        raise EncoderError(
+            f"no encoder {name!r}; give builtin, a Hugging Face repository such as "
+            "vidore/colqwen2.5-v0.2, or a folder with a model"
+        )
     if (
         importlib.util.find_spec("torch") is None
         or importlib.util.find_spec("transformers") is None
@@ -164,7 +169,7 @@ def load_encoder(
         )
     if importlib.util.find_spec("colpali_engine") is None:
         raise MissingExtraError(f"the encoder {name}", "vlm")
-    from docpruner.encoders.colvision import load_colvision
+    from docpruner.encoders.colvision_loading import load_colvision
 
     return load_colvision(wanted, device=device, dtype=dtype, batch_size=batch_size)
 

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from docpruner.encoders.attention import AttentionCall, listening
+from docpruner.encoders.global_attention import AttentionCall, listening
 from docpruner.errors import TapError
 
 ROWS_AT_ONCE = 64  # attention rows held at a time when centrality needs them all

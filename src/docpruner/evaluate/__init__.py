@@ -1,1 +1,1 @@
-"""What pruning costs and saves: measures of every setting, on data with questions and answers."""
+"""What pruning costs and saves, measured on pages with questions and their answers."""

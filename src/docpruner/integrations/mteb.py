@@ -73,13 +73,13 @@ class PrunedModel:
         self._encoder, self._reduce, self._codec = encoder, reducer(spec), codec
         if encoder.reads == "words":
             raise EncoderError(
-                f"{encoder.name} reads words only, and mteb has pictures of pages; use an encoder "
-                "that sees, such as vidore/colqwen2.5-v0.2"
+                f"{encoder.name} reads words, but mteb has pictures of pages; use an encoder that "
+                "reads pictures, such as vidore/colqwen2.5-v0.2"
             )
         if self._reduce.prompt == "noise-filtering" != encoder.prompt:
             raise SpecError(
-                f"{self._reduce} needs an encoder with the noise-filtering prompt; {encoder.name} "
-                "has another"
+                f"{self._reduce} needs an encoder with the noise-filtering prompt, which "
+                f"{encoder.name} does not have"
             )
         self._task = ""
         self._known: dict[bytes, Rows] = {}  # of a picture of this task
@@ -168,15 +168,15 @@ class PrunedModel:
 def _column(batch: dict[str, Any], name: str, task: TaskMetadata) -> Sequence[Any]:
     if name not in batch:
         raise EncoderError(
-            f"{task.name} has no {name} where one is needed; PrunedModel is for tasks that ask for "
-            "pictures of pages by text"
+            f"{task.name} lacks a column {name}; PrunedModel is for tasks that search pictures of "
+            "pages by text"
         )
     values: Sequence[Any] = batch[name]
     return values
 
 
 def _content(image: Image) -> bytes:
-    told = (image.mode, image.size, image.getpalette(), image.info.get("transparency"))
-    digest = hashlib.blake2b(repr(told).encode(), digest_size=16)
+    header = (image.mode, image.size, image.getpalette(), image.info.get("transparency"))
+    digest = hashlib.blake2b(repr(header).encode(), digest_size=16)
     digest.update(image.tobytes())
     return digest.digest()

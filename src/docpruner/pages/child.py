@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import BinaryIO, cast
 
 from docpruner.pages import messages
-from docpruner.pages.memory import EXIT_CODE
+from docpruner.pages.memory_limit import EXIT_CODE
 from docpruner.pages.messages import Message
 
 Answers = SimpleQueue[tuple[Message, bytes] | None]

@@ -5,8 +5,6 @@ Everything else reads through a `PageReader`, for a hostile file can do no harm 
 
 from __future__ import annotations
 
-import hashlib
-import struct
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol, Self
@@ -15,7 +13,7 @@ from docpruner.errors import PageError
 from docpruner.pages.files import IMAGE_SUFFIXES, PDF_SUFFIXES
 from docpruner.pages.images import ImageFile
 from docpruner.pages.ocr import recognised_words
-from docpruner.pages.parsed_page import ParsedPage, Picture
+from docpruner.pages.parsed_page import ParsedPage, Picture, content_hash_of
 from docpruner.pages.pdf import PdfFile
 from docpruner.pages.problems import printable_path
 from docpruner.types import Word, WordsFrom
@@ -76,10 +74,11 @@ class Document:
 
     def _open_page(self, number: int) -> AbstractContextManager[OpenPage]:
         if not 1 <= number <= self.count:
-            pages = "1 page" if self.count == 1 else f"{self.count} pages"
-            raise PageError(
-                printable_path(self.path), f"has only {pages}", "ask for one of them", number
-            )
+            pages, known = f"{self.count} pages", f"one from 1 to {self.count}"
+            if self.count == 1:
+                pages, known = "1 page", "page 1"
+            path = printable_path(self.path)
+            raise PageError(path, f"has only {pages}", f"ask for {known}", number)
         return self._file.open_page(number)
 
 
@@ -89,19 +88,8 @@ def open_document(path: Path) -> Document:
         return Document(path, PdfFile(path))
     if suffix in IMAGE_SUFFIXES:
         return Document(path, ImageFile(path))
-    raise PageError(printable_path(path), "is no PDF or image by its ending", "save it as a PDF")
-
-
-def content_hash_of(
-    size: tuple[float, float], words: tuple[Word, ...], picture: Picture | None
-) -> bytes:
-    """A hash of all that an encoder sees of a page: equal pages need encoding only once."""
-    digest = hashlib.blake2b(struct.pack("<2dI", *size, len(words)), digest_size=16)
-    for word in words:
-        text = word.text.encode("utf-8", "surrogatepass")
-        digest.update(struct.pack("<I4d", len(text), *word.box))
-        digest.update(text)
-    if picture is not None:
-        digest.update(struct.pack("<2I", picture.width, picture.height))
-        digest.update(picture.rgb)
-    return digest.digest()
+    raise PageError(
+        printable_path(path),
+        "doesn't look like a PDF or an image (by its ending)",
+        "save it as a PDF",
+    )

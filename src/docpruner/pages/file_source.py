@@ -10,22 +10,19 @@ from pathlib import Path
 
 from docpruner.errors import PageError
 from docpruner.pages.files import find_files
-from docpruner.pages.problems import unreachable
+from docpruner.pages.problems import printable_path, unreachable
 from docpruner.pages.reader import PageReader
 from docpruner.types import Page
 
 
 @dataclass
 class FileDocument:
+    name: str
     path: Path
     content_hash: bytes
     bytes: int
     reader: PageReader
     is_open: bool = False  # by its reader, until the next document is
-
-    @property
-    def name(self) -> str:
-        return str(self.path)
 
     def count(self) -> int:
         count = self.reader.open(self.path)
@@ -41,14 +38,21 @@ class FileDocument:
 class FileSource:
     """PDFs and images, given by name or by the folders that they lie in.
 
-    `pixels` and `ocr` are those of `PageReader`.
+    `pixels` and `ocr` are those of `PageReader`. With a `root`, documents are named by their paths
+    below it, so that they can be moved with it; a file elsewhere is a problem.
     """
 
     def __init__(
-        self, paths: Iterable[str | os.PathLike[str]], *, pixels: int | None, ocr: bool = False
+        self,
+        paths: Iterable[str | os.PathLike[str]],
+        *,
+        pixels: int | None,
+        ocr: bool = False,
+        root: str = "",
     ) -> None:
+        self._root = os.path.realpath(root) if root else ""
         given = list(paths)
-        self._roots = [os.path.realpath(path) for path in given]
+        self._given = [os.path.realpath(path) for path in given]
         self._files = list(find_files(given))
         if not self._files:
             where = ", ".join(map(str, given)) or "nowhere"
@@ -65,21 +69,34 @@ class FileSource:
             try:
                 with file.open("rb") as content:
                     digest = hashlib.file_digest(content, "sha256").digest()
-                yield FileDocument(file, digest, file.stat().st_size, self._reader)
+                name = self._name(file)
+                yield FileDocument(name, file, digest, file.stat().st_size, self._reader)
+            except PageError as problem:
+                yield problem
             except OSError as error:
                 yield unreachable(file, error)
 
+    def _name(self, file: Path) -> str:
+        if not self._root:
+            return str(file)
+        if not file.is_relative_to(self._root):
+            reason = f"is not below {self._root}, the root of the index"
+            raise PageError(printable_path(file), reason, "move it there, or make another index")
+        return file.relative_to(self._root).as_posix()
+
     def covers(self, document: str) -> bool:
         """Of a folder that is gone itself, nothing is known: its disk may just not be there."""
-        for root in self._roots:
-            if document == root:
-                return os.path.isdir(os.path.dirname(root))
-            if document.startswith(root.rstrip(os.sep) + os.sep):
-                return os.path.isdir(root)
+        path = os.path.join(self._root, document)
+        for given in self._given:
+            if path == given:
+                return os.path.isdir(os.path.dirname(given))
+            if path.startswith(given.rstrip(os.sep) + os.sep):
+                return os.path.isdir(given)
         return False
 
     def is_gone(self, document: str) -> bool:
-        return is_gone(document)
+        path = os.path.join(self._root, document)
+        return os.path.isabs(path) and is_gone(path)
 
     def close(self) -> None:
         self._reader.close()

@@ -56,7 +56,7 @@ def _below(start: str, finished: set[Identity]) -> Iterator[Path | PageError]:
         identity = status.st_dev, status.st_ino
         if identity in above:
             yield PageError(
-                printable_path(path), "links back to a folder above it", "remove the link"
+                printable_path(path), "is a link back to a folder above it", "remove the link"
             )
             continue
         if identity in finished:
@@ -94,11 +94,11 @@ def _file(path: str, target: str, mode: int, *, named: bool) -> Path | PageError
         if not named:
             return None
         if stat.S_ISREG(mode):
-            kind = os.path.splitext(path)[1] or "file without an ending"
+            ending = os.path.splitext(path)[1]
             return PageError(
                 printable_path(path),
-                f"is no PDF or image but a {kind}",
-                f"save it as a PDF, or name it with one of {' '.join(sorted(SUFFIXES))}",
+                f"is a {ending} file, not a PDF or an image" if ending else "has no file ending",
+                f"save it as a PDF or an image ({' '.join(sorted(SUFFIXES))})",
             )
     if not stat.S_ISREG(mode):
         return special_file(path, mode)

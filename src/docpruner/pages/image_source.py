@@ -7,11 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from docpruner.errors import PageError
-from docpruner.pages.document import content_hash_of
-from docpruner.pages.ocr import recognised_words
-from docpruner.pages.parsed_page import Picture
-from docpruner.types import Page, WordsFrom
+from docpruner.errors import InvalidPageError, PageError
+from docpruner.pages.parsed_page import Picture, content_hash_of
+from docpruner.types import Page, Word, WordsFrom
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -28,7 +26,8 @@ class ImageDocument:
 
     @property
     def bytes(self) -> int:
-        return self.image.width * self.image.height
+        """All are the same work."""
+        return 1
 
     def count(self) -> int:
         return 1
@@ -38,7 +37,7 @@ class ImageDocument:
             yield self._page(number)
 
     def _page(self, number: int) -> Page:
-        words = recognised_words(self.image.convert("RGB")) if self.ocr else ()
+        words = self._words() if self.ocr else ()
         words_from: WordsFrom = "ocr" if words else "nowhere"
         size = (float(self.image.width), float(self.image.height))
         return Page(
@@ -51,6 +50,11 @@ class ImageDocument:
             words_from=words_from,
         )
 
+    def _words(self) -> tuple[Word, ...]:
+        from docpruner.pages.ocr import recognised_words
+
+        return recognised_words(self.image)
+
 
 class ImageSource:
     """Pictures, each a document of its own; without names they are called by their content."""
@@ -58,21 +62,17 @@ class ImageSource:
     def __init__(
         self, images: Iterable[Image], names: Iterable[str] | None = None, *, ocr: bool = False
     ) -> None:
-        pictures = list(images)
-        digests = [_digest(image) for image in pictures]
-        called = [f"image-{digest.hex()[:16]}" for digest in digests]
-        if names is not None:
-            called = list(names)
-        if len(called) != len(pictures):
-            raise ValueError(f"{len(called)} names for {len(pictures)} images; give one for each")
-        self._documents = [
-            ImageDocument(name, image, digest, ocr)
-            for name, image, digest in zip(called, pictures, digests, strict=True)
-        ]
-        self.size = sum(document.bytes for document in self._documents)
+        self._images, self._names, self._ocr = images, names, ocr
+        self.size = len(images) if isinstance(images, Sequence) else 0
 
     def documents(self) -> Iterator[ImageDocument | PageError]:
-        yield from self._documents
+        names = None if self._names is None else iter(self._names)
+        for count, image in enumerate(self._images, 1):
+            digest = _digest(image)
+            name = f"image-{digest.hex()[:16]}" if names is None else next(names, None)
+            if name is None:
+                raise InvalidPageError(f"image {count} has no name; give one for each")
+            yield ImageDocument(name, image, digest, self._ocr)
 
     def close(self) -> None:
         pass

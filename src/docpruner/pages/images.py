@@ -218,18 +218,18 @@ def _problems(path: Path, number: int | None) -> Iterator[None]:
         raise PageError(problem.path, problem.reason, problem.remedy, number) from None
     except FileNotFoundError:
         raise PageError(
-            printable_path(path), "is gone", "leave it in place while it is read"
+            printable_path(path), "has disappeared", "leave it in place while it is being read"
         ) from None
     except MemoryError:  # the worker knows how much there is
         raise
     except Exception:
-        reason, remedy = "is damaged or cut off", "get it again"
+        reason, remedy = "is damaged or cut off", "get a fresh copy"
         raise PageError(printable_path(path), reason, remedy, number) from None
 
 
 def _too_large(path: Path, width: int, height: int) -> PageError:
     return PageError(
         printable_path(path),
-        f"is {width}×{height} pixels large",
+        f"is too large ({width}×{height} pixels)",
         f"scale it down to {PIXEL_LIMIT // 1_000_000} million pixels or fewer",
     )

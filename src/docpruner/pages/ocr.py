@@ -36,5 +36,5 @@ def _engine() -> Any:
     try:
         from rapidocr import RapidOCR
     except ImportError:
-        raise MissingExtraError("recognising the words of scans", "ocr") from None
+        raise MissingExtraError("recognising the words on scans", "ocr") from None
     return RapidOCR(params={"Global.use_cls": False, "Global.log_level": "critical"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,10 +21,12 @@ class PageFiles:
     """Reads pages of any files in a child process, started when first needed and then kept.
 
     Threads take turns. `close` ends what another thread is reading, with a `PageError` there;
-    the next call starts a new child. A page may take `seconds`.
+    the next call starts a new child. A page may take `seconds`. Paths are absolute, or below
+    `root`.
     """
 
-    def __init__(self, *, seconds: float = SECONDS) -> None:
+    def __init__(self, root: str = "", *, seconds: float = SECONDS) -> None:
+        self.root = root
         self._seconds = seconds
         self._turn = Lock()
         self._reader: PageReader | None = None
@@ -41,7 +44,7 @@ class PageFiles:
             return {
                 (path, page.number): page.words
                 for path in numbers
-                for page in _readable(reader, path, numbers[path])
+                for page in self._readable(reader, path, numbers[path])
             }
 
     def picture(self, path: str, number: int, pixels: int) -> Image:
@@ -54,7 +57,7 @@ class PageFiles:
 
     def _page(self, path: str, number: int, pixels: int | None = None) -> Page:
         with self._open_reader() as reader:
-            reader.open(Path(path))
+            reader.open(self._file(path, number))
             (page,) = reader.pages([number], pixels=pixels)
             return page_or_raise(page)
 
@@ -65,12 +68,18 @@ class PageFiles:
                 self._reader = PageReader(pixels=None, seconds=self._seconds)
             yield self._reader
 
+    def _file(self, path: str, number: int | None = None) -> Path:
+        file = Path(os.path.join(self.root, path))
+        if not file.is_absolute():
+            remedy = "look it up by its name, where you added it from"
+            raise PageError(path, "is not a file", remedy, number)
+        return file
 
-def _readable(reader: PageReader, path: str, numbers: list[int]) -> Iterator[Page]:
-    try:
-        reader.open(Path(path))
-    except PageError:
-        return
-    for page in reader.pages(numbers):
-        if isinstance(page, Page):
-            yield page
+    def _readable(self, reader: PageReader, path: str, numbers: list[int]) -> Iterator[Page]:
+        try:
+            reader.open(self._file(path))
+        except PageError:
+            return
+        for page in reader.pages(numbers):
+            if isinstance(page, Page):
+                yield page

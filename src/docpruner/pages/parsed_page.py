@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,3 +54,18 @@ class ParsedPage:
             content_hash=self.content_hash,
             words_from=self.words_from,
         )
+
+
+def content_hash_of(
+    size: tuple[float, float], words: tuple[Word, ...], picture: Picture | None
+) -> bytes:
+    """A hash of all that an encoder sees of a page: equal pages need encoding only once."""
+    digest = hashlib.blake2b(struct.pack("<2dI", *size, len(words)), digest_size=16)
+    for word in words:
+        text = word.text.encode("utf-8", "surrogatepass")
+        digest.update(struct.pack("<I4d", len(text), *word.box))
+        digest.update(text)
+    if picture is not None:
+        digest.update(struct.pack("<2I", picture.width, picture.height))
+        digest.update(picture.rgb)
+    return digest.digest()

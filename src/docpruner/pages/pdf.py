@@ -17,7 +17,7 @@ from docpruner.pages.text_layer import words_of_page
 from docpruner.types import Word
 
 LONGEST_EDGE = 20_000  # pixels of a drawn page
-GET_AGAIN = "get it again, or print it to a new PDF"
+GET_AGAIN = "get a fresh copy, or print it to a new PDF"
 
 
 class PdfFile:
@@ -103,7 +103,9 @@ def _opened(path: Path) -> pypdfium2.PdfDocument:
         raise unreachable(path, error) from None
     if len(pdf) > size:  # more pages than bytes
         pdf.close()
-        raise PageError(printable_path(path), "is damaged: its page count is made up", GET_AGAIN)
+        raise PageError(
+            printable_path(path), "is damaged: its page count can't be right", GET_AGAIN
+        )
     with suppress(pypdfium2.PdfiumError):
         pdf.init_forms()  # what was filled into forms is drawn only then
     return pdf
@@ -114,7 +116,9 @@ def _problem(path: Path, code: int | None) -> PageError:
     if code == pdfium.FPDF_ERR_PASSWORD:
         return PageError(where, "needs a password", "save a copy without one")
     if code == pdfium.FPDF_ERR_SECURITY:
-        return PageError(where, "is protected in an unknown way", "save a copy without protection")
+        return PageError(
+            where, "is protected in a way that isn't supported", "save an unprotected copy"
+        )
     if code == pdfium.FPDF_ERR_FILE:  # pdfium gives a file without pages no error of its own
         return PageError(where, "has no pages", "check where it came from")
     return PageError(where, "is damaged or cut off", GET_AGAIN)

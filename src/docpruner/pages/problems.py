@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from docpruner.errors import PageError
-from docpruner.pages.memory import readable_size
+from docpruner.pages.memory_limit import readable_size
 
 BEGINNINGS = (
     (b"%PDF", "a PDF"),
@@ -40,7 +40,7 @@ def bad_name(path: str | os.PathLike[str]) -> PageError | None:
     try:
         os.fspath(path).encode("utf-8")
     except UnicodeEncodeError:
-        return PageError(printable_path(path), "its name is not valid UTF-8", "rename it")
+        return PageError(printable_path(path), "has a name that is not valid UTF-8", "rename it")
     return None
 
 
@@ -48,17 +48,21 @@ def unreachable(path: str | os.PathLike[str], error: OSError | ValueError) -> Pa
     where = printable_path(path)
     if isinstance(error, FileNotFoundError):
         if os.path.islink(path):
-            return PageError(where, "is a link to nothing", "remove the link or restore its target")
+            return PageError(where, "is a broken link", "remove it or restore its target")
         return PageError(where, "does not exist", "check the path")
     if isinstance(error, PermissionError):
-        return PageError(where, "may not be read", "give yourself the permission to read it")
+        return PageError(
+            where, "can't be read (permission denied)", "give yourself permission to read it"
+        )
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return PageError(where, f"can't be read ({reason})", "check the path and the disk")
 
 
 def special_file(path: str | os.PathLike[str], mode: int) -> PageError:
     kind = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}.get(stat.S_IFMT(mode))
-    return PageError(printable_path(path), f"is {kind or 'a device'}", "give a regular file")
+    return PageError(
+        printable_path(path), f"is {kind or 'a device'}", "give a regular file instead"
+    )
 
 
 def read_beginning(path: Path) -> bytes:
@@ -72,7 +76,7 @@ def read_beginning(path: Path) -> bytes:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise PageError(printable_path(path), "is a folder", "give a file")
+            raise PageError(printable_path(path), "is a folder", "give a file instead")
         if not stat.S_ISREG(mode):
             raise special_file(path, mode)
         with path.open("rb") as file:
@@ -80,7 +84,7 @@ def read_beginning(path: Path) -> bytes:
     except OSError as error:
         raise unreachable(path, error) from None
     if not beginning:
-        raise PageError(printable_path(path), "is empty", "get it again")
+        raise PageError(printable_path(path), "is empty", "get a fresh copy")
     return beginning
 
 
@@ -91,11 +95,11 @@ def another_kind(path: Path, expected: str, beginning: bytes) -> PageError:
     if kind is None:
         start = ascii(beginning[:12].decode("latin-1"))
         return PageError(
-            printable_path(path), f"is not {expected}: it starts with {start}", "get it again"
+            printable_path(path), f"is not {expected}: it starts with {start}", "get a fresh copy"
         )
     return PageError(
         printable_path(path),
-        f"is not {expected}: it starts like {kind}",
+        f"is not {expected}: it looks like {kind}",
         "correct its ending, or save it as a PDF",
     )
 

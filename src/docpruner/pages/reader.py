@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 from docpruner.errors import MissingExtraError, PageError
 from docpruner.pages import messages
 from docpruner.pages.child import Child, ChildDeadError, ChildFullError, ChildSlowError
-from docpruner.pages.memory import default_limit
+from docpruner.pages.memory_limit import default_limit
 from docpruner.pages.messages import GarbledError, Message
 from docpruner.pages.parsed_page import DEFAULT_PIXELS
 from docpruner.pages.problems import printable_path, too_much_memory
@@ -40,7 +40,7 @@ class PageReader:
     With None it reads words, and a page is drawn only when its `render` is called, from the file.
     With `ocr`, the words of a page that has none are recognised from its picture. A page may take
     `seconds` (five times as many with `ocr`); the child may take `memory` bytes, by default a
-    quarter of the machine's but no more than 4 GB (one more with `ocr`).
+    quarter of the machine's but no more than 4 GB (and 1 GB on top with `ocr`).
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class PageReader:
         memory: int | None = None,
     ) -> None:
         if ocr and importlib.util.find_spec("rapidocr") is None:
-            raise MissingExtraError("recognising the words of scans", "ocr")
+            raise MissingExtraError("recognising the words on scans", "ocr")
         self._pixels = pixels
         self._memory = default_limit(ocr=ocr) if memory is None else memory
         self._options = [f"--memory={self._memory}", *(["--ocr"] if ocr else [])]
@@ -140,8 +140,10 @@ class PageReader:
             try:
                 self._child = self._child or Child(self._options)
             except OSError as error:
-                reason = f"the reader can't be started ({error})"
-                raise PageError(printable_path(path), reason, "check the installation") from None
+                reason = f"can't be read, as the reader won't start ({error})"
+                raise PageError(
+                    printable_path(path), reason, "check your installation of docpruner"
+                ) from None
             return self._child
 
     def _stream(
@@ -149,7 +151,9 @@ class PageReader:
     ) -> Iterator[Page | PageError]:
         while waiting or self._asked:
             if turn != self._turn:
-                raise ValueError(f"{printable_path(path)}: its reader has turned to something else")
+                raise ValueError(
+                    f"{printable_path(path)}: its reader has moved on to something else"
+                )
             if self._strain >= PATIENCE * GOOD_PAGES:
                 yield from (_given_up(path, number) for number in waiting)
                 return
@@ -186,15 +190,13 @@ class PageReader:
             return _stopped(path, page)
         if isinstance(error, ChildSlowError):
             reason = f"took longer than {self._seconds:g} s to read"
-            return PageError(
-                printable_path(path), reason, "make it simpler, or allow more time", page
-            )
+            return PageError(printable_path(path), reason, "simplify it, or allow more time", page)
         if isinstance(error, ChildFullError):
             return too_much_memory(path, self._memory, page)
         how = str(error) if isinstance(error, ChildDeadError) else "garbled answer"
         reason = f"crashed the reader ({how})"
         return PageError(
-            printable_path(path), reason, "get it again, or print it to a new PDF", page
+            printable_path(path), reason, "get a fresh copy, or print it to a new PDF", page
         )
 
 
@@ -219,13 +221,13 @@ def _on_page(problem: PageError, number: int) -> PageError:
 
 
 def _stopped(path: Path, number: int | None) -> PageError:
-    reason = "wasn't read, as reading was stopped"
+    reason = "wasn't read because reading was stopped"
     return PageError(printable_path(path), reason, "read it again", number)
 
 
 def _given_up(path: Path, number: int) -> PageError:
-    reason = "wasn't tried, as too many pages before it took too much time or memory"
-    return PageError(printable_path(path), reason, "make the file simpler", number)
+    reason = "wasn't tried because too many pages before it took too much time or memory"
+    return PageError(printable_path(path), reason, "simplify the file", number)
 
 
 def _drawn_aside(path: Path, number: int, seconds: float, memory: int) -> Image:

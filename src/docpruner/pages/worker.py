@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from docpruner.errors import PageError
 from docpruner.pages import messages
-from docpruner.pages.memory import limit_own_memory
+from docpruner.pages.memory_limit import limit_own_memory
 from docpruner.pages.messages import Message
 from docpruner.pages.problems import printable_path, too_much_memory
 
@@ -47,7 +47,7 @@ class Worker:
             problem = too_much_memory(self._path, self._memory, number)
         except Exception as error:
             reason = f"can't be read ({type(error).__name__}: {error})"
-            remedy = "get it again, or save it as a new PDF"
+            remedy = "get a fresh copy, or print it to a new PDF"
             problem = PageError(printable_path(self._path), reason, remedy, number)
         return messages.problem_header(problem), b""
 

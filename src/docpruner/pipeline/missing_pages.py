@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from docpruner.errors import PageError
@@ -94,7 +94,7 @@ class MissingPages:
 
     def _pages(
         self, record: DocumentRecord, document: SourceDocument, numbers: Sequence[int]
-    ) -> Iterator[Reading]:
+    ) -> Generator[Reading, None, bool]:
         """Returns whether any of the pages could be read."""
         good = False
         for page in document.pages(numbers) if numbers else ():

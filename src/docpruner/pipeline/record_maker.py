@@ -146,7 +146,9 @@ def copy_of(like: StoredPage, document: str, page: Page) -> PageResult:
 
 def is_odd(reduce: Reducer, page: PageEmbedding, reduction: Reduction) -> bool:
     """Whether a threshold separated nothing: all patches stay, or one alone."""
-    if len(page.patches) < 2 or not any(stage.strategy.thresholds for stage in reduce.stages):
+    stages = [stage for stage in reduce.stages if stage.strategy.thresholds]
+    floors = [int(dict(stage.values).get("floor", 0)) for stage in stages]
+    if not stages or len(page.patches) <= max(1, *floors):
         return False
     kept = len(np.intersect1d(reduction.sources, page.patches))
     return kept in (1, len(page.patches))

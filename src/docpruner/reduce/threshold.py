@@ -23,6 +23,7 @@ K_GRID = (-0.5, -0.25, 0.0, 0.25, 0.5, 1.0)
 AdaptationFactor = Annotated[
     float, Parameter("deviations above the mean a patch must reach", grid=K_GRID)
 ]
+Floor = Annotated[int, Parameter("patches that stay on every page, however few it has", low=0)]
 StatisticsChoice = Annotated[
     Statistics, Parameter("robust clips scores at Q3 + 3·IQR before taking μ and σ")
 ]
@@ -47,13 +48,19 @@ def adaptive_tau(scores: Scores, k: float, statistics: Statistics = "paper") -> 
 TRY_ROBUST = "if a few patches hold most of the attention, use statistics=robust"
 
 
-def above(scores: Scores, tau: float, name: str, remedy: str = TRY_ROBUST) -> BoolArray:
+def above(
+    scores: Scores, tau: float, name: str, remedy: str = TRY_ROBUST, floor: int = 0
+) -> BoolArray:
     """Which scores exceed `tau`; the best one (the first of equals) if none does.
 
-    Warns, naming the page, when the threshold separates nothing from nothing; `remedy` is what to
-    do when nothing was pruned.
+    At least `floor` stay, the best of those below; a page of no more than that stays whole. Warns,
+    naming the page, when the threshold separates nothing from nothing; `remedy` is what to do when
+    nothing was pruned.
     """
     kept = scores.astype(np.float64) > tau
+    if floor and kept.sum() < floor:
+        kept[np.argsort(-scores, kind="stable")[:floor]] = True
+        return kept
     if len(kept) > 1 and kept.all():
         message = f"prunes nothing: all {len(kept)} patches stay"
         _warn(name, tau, message, remedy)

@@ -44,7 +44,7 @@ def matching(names: Iterable[str], globs: Sequence[str]) -> list[str]:
     there = list(names)
     meant: set[str] = set()
     for pattern in globs:
-        exact = [name for name in there if is_named(name, pattern)]
+        exact = [pattern] if pattern in there else [n for n in there if is_named(n, pattern)]
         meant.update(exact or [name for name in there if fits(name, pattern)])
     return [name for name in there if name in meant]
 

@@ -238,8 +238,9 @@ def _store(
     if current is None or current.record.content_hash == record.content_hash:
         place, version = documents, current or Version(record)
     else:
-        place, version = incoming, incoming.get(name)
-        if version is None or version.record.content_hash != record.content_hash:
+        place = incoming
+        version = incoming.get(name, current)
+        if version.record.content_hash != record.content_hash:
             version = Version(replace(record, metadata=current.record.metadata))
     if record.metadata is not None:
         version = replace(version, record=replace(version.record, metadata=dict(record.metadata)))

@@ -9,6 +9,9 @@ from importlib.metadata import version
 from docpruner.codecs import CodecName, bytes_per_vector
 from docpruner.errors import DamagedIndexError, IndexStateError
 
+LATER = {"root"}
+"""What the first version did not write, and is written only where it is used."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -20,27 +23,35 @@ class Settings:
     codec: CodecName = "int8"
     importances: bool = True  # keeps the importance of every patch, also of the pruned ones
     version: str = ""  # of docpruner, when the index was made
+    root: str = ""  # that documents are named from; empty if by their whole paths
 
     @classmethod
     def new(
-        cls, encoder: str, dim: int, spec: str, codec: CodecName = "int8", importances: bool = True
+        cls,
+        encoder: str,
+        dim: int,
+        spec: str,
+        codec: CodecName = "int8",
+        importances: bool = True,
+        root: str = "",
     ) -> Settings:
         bytes_per_vector(codec, dim)  # refuses a codec that there isn't
-        return cls(encoder, dim, spec, codec, importances, version("docpruner"))
+        return cls(encoder, dim, spec, codec, importances, version("docpruner"), root)
 
     @property
     def row_bytes(self) -> int:
         return bytes_per_vector(self.codec, self.dim)
 
     def as_rows(self) -> list[tuple[str, str]]:
-        rows = [(name, str(value)) for name, value in asdict(self).items()]
+        rows = [(name, str(value)) for name, value in asdict(self).items() if name not in LATER]
+        rows += [(name, getattr(self, name)) for name in LATER if getattr(self, name)]
         return [*rows, ("checksum", _checksum(rows))]
 
     @classmethod
     def from_rows(cls, rows: list[tuple[str, str]]) -> Settings:
         values = dict(rows)
         checksum = values.pop("checksum", None)
-        missing = {field.name for field in fields(cls)} - set(values)
+        missing = {field.name for field in fields(cls)} - set(values) - LATER
         if missing:
             raise IndexStateError(f"the index does not say its {', '.join(sorted(missing))}")
         if checksum != _checksum(list(values.items())):
@@ -55,6 +66,7 @@ class Settings:
             codec=values["codec"],  # type: ignore[arg-type]  # written by `new`
             importances=values["importances"] == "True",
             version=values["version"],
+            root=values.get("root", ""),
         )
 
 

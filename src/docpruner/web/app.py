@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,11 +13,16 @@ from fastapi import FastAPI
 
 from docpruner.facade import Index
 from docpruner.web.changes import changes
-from docpruner.web.files import static_routes
-from docpruner.web.guard import LOOPBACK, Guard, Options
-from docpruner.web.problems import answer_errors
+from docpruner.web.drawings import Drawings
+from docpruner.web.error_responses import answer_errors
+from docpruner.web.file_responses import static_routes
+from docpruner.web.guard import Guard
+from docpruner.web.index_view import IndexView
+from docpruner.web.jobs import Jobs
+from docpruner.web.options import LOOPBACK, ServerOptions
+from docpruner.web.pools import Pools
+from docpruner.web.reductions import Reductions
 from docpruner.web.routes import routes
-from docpruner.web.service import Service
 
 
 def make_app(
@@ -29,16 +34,18 @@ def make_app(
     uploads: str | os.PathLike[str] | None = None,
     max_upload: int = 100 << 20,
 ) -> FastAPI:
-    """An application that serves an index, open or in a folder, and closes it in the end.
+    """An application that serves an index, and closes it in the end.
 
-    `hosts` are the names it may be called by, None for any. With `allow_changes`, documents can be
-    added, which are saved in `uploads` (beside the index, if not given), and removed.
+    index: open, or its location.
+    token: what requests have to know; None lets everybody in.
+    hosts: the names that the server may be called by; None for any.
+    allow_changes: lets documents be added and removed.
+    uploads: the folder for added documents; beside the index, if that is a folder too.
+    max_upload: bytes of all files sent at once.
     """
     opened = index if isinstance(index, Index) else Index.open(index)
-    path = opened.folder.resolve()
-    beside = path.parent / f"{path.name}-uploads"
-    options = Options(
-        uploads=beside if uploads is None else Path(uploads).resolve(),
+    options = ServerOptions(
+        uploads=_beside(opened.location) if uploads is None else Path(uploads).resolve(),
         allow_changes=allow_changes,
         token=token,
         hosts=hosts,
@@ -52,22 +59,52 @@ def make_app(
         redoc_url=None,
         lifespan=_lifespan,
     )
-    app.state.service = Service(opened, options)
+    _begin(app, opened, options)
     answer_errors(app)
-    app.add_middleware(Guard, options=options)
-    app.include_router(static_routes)
-    app.include_router(routes)
-    app.include_router(changes)
+    routers = (static_routes, routes, changes)
+    app.add_middleware(
+        Guard, options=options, routes=[route for router in routers for route in router.routes]
+    )
+    for router in routers:
+        app.include_router(router)
     return app
+
+
+def _begin(app: FastAPI, index: Index, options: ServerOptions) -> None:
+    """What the running server holds; `on_exit` closes it, once, what is being written first."""
+    state = app.state
+    state.options = options
+    state.pools = Pools()
+    state.view = IndexView(index)
+    state.drawings = Drawings(state.view.files)
+    state.reductions = Reductions(state.view)
+    state.jobs = Jobs(state.view)
+    state.on_exit = ExitStack()
+    for part in (state.view, state.drawings, state.jobs):
+        state.on_exit.callback(part.close)
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    service: Service = app.state.service
-    getting_ready = asyncio.create_task(service.lanes.search.run(service.warm_up))
+    state = app.state
+
+    def warm_up() -> None:
+        """What the first who asks would wait for."""
+        state.view.warm_up()
+        state.drawings.warm_up()
+
+    getting_ready = asyncio.create_task(state.pools.search.run(warm_up))
     try:
         yield
     finally:
         with suppress(Exception):  # whoever searches is told
             await getting_ready
-        await asyncio.to_thread(service.close)
+        await asyncio.to_thread(state.on_exit.close)
+
+
+def _beside(location: str) -> Path | None:
+    """For an index that is no folder there is no such place."""
+    if "://" in location:
+        return None
+    path = Path(location).resolve()
+    return path.parent / f"{path.name}-uploads"

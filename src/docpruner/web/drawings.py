@@ -8,18 +8,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from docpruner.index.records import StoredPage
-from docpruner.web.kept import Recent
-from docpruner.web.readers import DRAWING_SECONDS, Readers, state_of
+from docpruner.stores.records import DocumentEntry, StoredPage
+from docpruner.web.error_responses import Refused
+from docpruner.web.indexed_files import FileState, IndexedFiles
+from docpruner.web.lru_cache import LruCache
+from docpruner.web.readers import DRAWING_SECONDS, ReaderPool
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-AREAS = ((250_000, 2), (1_500_000, 1), (6_000_000, 1))  # pixels to draw to, and readers for it
+SMALL, MOST = 250_000, 6_000_000  # pixels, of a thumbnail and of any picture
+SMALL_READERS, LARGE_READERS = 2, 2  # thumbnails need not wait for large pictures
 LETTERED = 1_500_000  # pixels, of what has letters of its own
 BYTES_KEPT = 96 << 20
 QUALITY = 88
-SLACK = 1.05  # what a drawing may lack of the pixels asked for
+SLACK = 1.1  # pixels drawn for one that is needed, as sizes are rounded
 
 Overlay = Callable[["Image"], "Image"]
 
@@ -28,49 +31,58 @@ Overlay = Callable[["Image"], "Image"]
 class Drawing:
     """A page to draw: from this file, so wide, with something over it."""
 
+    entry: DocumentEntry
     page: StoredPage
     width: int
     overlay: Overlay | None = None
     what: str = ""  # the overlay, in words that tell it from any other
 
-    def tag(self) -> str:
+    def tag(self, file: FileState) -> str:
         """Another one whenever the picture would be another."""
-        text = repr((state_of(self.page.document), self.page.number, self.width, self.what))
+        text = repr((file, self.page.number, self.width, self.what))
         return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+
+    @property
+    def pixels(self) -> int:
+        """How large to draw it; what has letters over it is drawn large, as letters shrink well."""
+        width, height = self.page.size
+        share = height / width if min(width, height) > 0 else 1.0
+        least = 0 if self.overlay is None else LETTERED
+        return round(min(max(SLACK * self.width**2 * share, least), MOST))
 
 
 class Drawings:
-    def __init__(self) -> None:
-        self._readers = [
-            Readers(pixels=area, count=count, seconds=DRAWING_SECONDS) for area, count in AREAS
-        ]
-        self._kept: Recent[str, bytes] = Recent(BYTES_KEPT)
+    def __init__(self, files: IndexedFiles) -> None:
+        self._files = files
+        self._small = ReaderPool(SMALL_READERS, seconds=DRAWING_SECONDS)
+        self._large = ReaderPool(LARGE_READERS, seconds=DRAWING_SECONDS)
+        self._kept: LruCache[str, bytes] = LruCache(BYTES_KEPT)
 
     def warm_up(self) -> None:
-        """Have readers for thumbnails and pages ready; larger ones are rarer."""
-        for readers in self._readers[:2]:
-            readers.warm_up()
+        self._small.warm_up()
+        self._large.warm_up()
 
     def close(self) -> None:
-        for readers in self._readers:
-            readers.close()
+        self._small.close()
+        self._large.close()
+
+    def tag(self, drawing: Drawing) -> str:
+        """What tells the picture from any other; refused if its file is not what was indexed."""
+        return drawing.tag(self._files.state(drawing.entry))
 
     def draw(self, drawing: Drawing, tag: str) -> bytes:
-        found = self._kept.get(tag)
-        if found is None:
-            found = _packed(self._picture(drawing))
-            self._kept.put(tag, found, len(found))
-        return found
+        picture = self._kept.get(tag)
+        if picture is None:
+            picture = _packed(self._picture(drawing))
+            if self.tag(drawing) != tag:  # somebody was at the file meanwhile
+                raise Refused(409, "the file has just been changed; try again")
+            self._kept.put(tag, picture, len(picture))
+        return picture
 
     def _picture(self, drawing: Drawing) -> Image:
-        page = drawing.page
-        share = page.size[1] / page.size[0] if min(page.size) > 0 else 1.0
-        needed = drawing.width**2 * share
-        if drawing.overlay is not None:
-            needed = max(needed, LETTERED)  # its letters shrink better than they are drawn small
-        fits = (number for number, (area, _) in enumerate(AREAS) if area * SLACK >= needed)
-        number = next(fits, len(AREAS) - 1)
-        picture = self._readers[number].page(page.document, page.number).render()
+        page, pixels = drawing.page, drawing.pixels
+        readers = self._small if pixels <= SMALL else self._large
+        picture = readers.picture(page.document, page.number, pixels)
         if drawing.overlay is not None:
             picture = drawing.overlay(picture)
         return _scaled(picture, drawing.width)

@@ -1,4 +1,4 @@
-"""Who may ask what: looked at before anything of a request is read or done."""
+"""Who may ask for what: decided before anything of a request is read or done."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ import asyncio
 import hmac
 import logging
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
+from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from docpruner.web.problems import INTERNAL, Refused, error_answer
+from docpruner.web.error_responses import INTERNAL, Refused, error_response
+from docpruner.web.options import ServerOptions
 
 log = logging.getLogger(__name__)
 
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-UPLOADS = "/api/documents"
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+MARK = "changes_index"  # where the mark is on an endpoint
 SMALL_BODY = 64 << 10  # bytes, of everything that is no upload
 AROUND_FILES = 1 << 20  # bytes that an upload may have besides its files
 BODY_SECONDS = 30.0  # without another byte
@@ -41,22 +45,33 @@ HEADERS = {
 
 
 @dataclass(frozen=True)
-class Options:
-    """How an index is served."""
+class Change:
+    """What a route may do that is marked by `changes_index`."""
 
-    uploads: Path
-    allow_changes: bool = False
-    token: str | None = None
-    hosts: frozenset[str] | None = LOOPBACK  # that a request may be for; None is any
-    max_upload: int = 100 << 20  # bytes
-    max_files: int = 50  # of one upload
+    takes_files: bool
+
+
+def changes_index(*, takes_files: bool = False) -> Callable[[Endpoint], Endpoint]:
+    """Mark a route that changes something: any other is refused what is not a mere look.
+
+    takes_files: its body may be as large as an upload.
+    """
+
+    def marked(endpoint: Endpoint) -> Endpoint:
+        endpoint.__dict__[MARK] = Change(takes_files)
+        return endpoint
+
+    return marked
 
 
 class Guard:
-    """Refuses what may not be, limits bodies, and sets the headers of every answer."""
+    """Refuses what may not be, limits bodies, and sets the headers of every answer.
 
-    def __init__(self, app: ASGIApp, options: Options) -> None:
-        self._app, self._options = app, options
+    `routes` are those of the app's routers, which the app itself does not list one by one.
+    """
+
+    def __init__(self, app: ASGIApp, options: ServerOptions, routes: Sequence[BaseRoute]) -> None:
+        self._app, self._options, self._routes = app, options, routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -64,60 +79,68 @@ class Guard:
             return
         answer = _Answer(send)
         try:
-            self._check(scope)
-            body = _Body(receive, self._largest_body(scope))
+            body = _Body(receive, self._checked(scope))
             await self._app(scope, body.receive, answer.send)
         except ClientDisconnect:
             return
         except Refused as refusal:
-            told = error_answer(refusal.status_code, refusal.detail)
+            response = error_response(refusal.status_code, refusal.detail)
             if refusal.status_code == 401:
-                told.headers["WWW-Authenticate"] = "Bearer"
-            await told(scope, receive, answer.send)
+                response.headers["WWW-Authenticate"] = "Bearer"
+            await response(scope, receive, answer.send)
         except Exception:
             log.exception("%s %s", scope["method"], scope["path"])
             if not answer.begun:
-                await error_answer(500, INTERNAL)(scope, receive, answer.send)
+                await error_response(500, INTERNAL)(scope, receive, answer.send)
 
-    def _check(self, scope: Scope) -> None:
+    def _checked(self, scope: Scope) -> int:
+        """The largest body that this request may have."""
         headers = Headers(scope=scope)
         host, method, path = headers.get("host", ""), scope["method"], scope["path"]
         if self._options.hosts is not None and _without_port(host) not in self._options.hosts:
             raise Refused(421, "this server answers to localhost and 127.0.0.1 only")
         if path.startswith("/api/") and path != "/api/health":
-            self._check_token(headers, scope["query_string"])
+            self._check_token(headers)
             _check_site(headers, host, method)
-        if method not in SAFE and path.startswith(UPLOADS) and not self._options.allow_changes:
-            raise Refused(403, "changes are not allowed; start the server with --allow-changes")
+        largest = SMALL_BODY
+        if method not in SAFE and self._change(scope).takes_files:
+            largest = self._options.max_upload + AROUND_FILES
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length[:20]) > self._largest_body(scope):
-            raise _too_large(self._largest_body(scope))
+        if not length.isdecimal() or int(length[:20]) > largest:
+            raise _too_large(largest)
+        return largest
 
-    def _check_token(self, headers: Headers, query: bytes) -> None:
-        wanted = self._options.token
-        if wanted is None:
+    def _change(self, scope: Scope) -> Change:
+        """What the request is allowed to change."""
+        routes = (*self._routes, *scope["app"].routes)
+        matching = (route for route in routes if route.matches(scope)[0] is Match.FULL)
+        marks = (getattr(getattr(route, "endpoint", None), MARK, None) for route in matching)
+        change = next((mark for mark in marks if isinstance(mark, Change)), None)
+        if change is None:
+            raise Refused(403, f"{scope['method']} is not allowed here")
+        if not self._options.allow_changes:
+            raise Refused(403, "changes are not allowed; start the server with --allow-changes")
+        return change
+
+    def _check_token(self, headers: Headers) -> None:
+        """Sent as a header, never in an address: addresses are logged on their way."""
+        token = self._options.token
+        if token is None:
             return
         kind, _, text = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer":
-            given = text.strip().encode("latin-1")  # the bytes as they came
-        else:
-            given = parse_qs(query.decode("latin-1")).get("token", [""])[0].encode()
-        if not hmac.compare_digest(given, wanted.encode()):
-            raise Refused(401, "this needs the server's token: Authorization: Bearer …")
-
-    def _largest_body(self, scope: Scope) -> int:
-        is_upload = scope["method"] == "POST" and scope["path"] == UPLOADS
-        return self._options.max_upload + AROUND_FILES if is_upload else SMALL_BODY
+        given = text.strip().encode("latin-1") if kind.lower() == "bearer" else b""  # as it came
+        if not hmac.compare_digest(given, token.encode()):
+            raise Refused(401, "send the server's token in a header: Authorization: Bearer …")
 
 
 def _check_site(headers: Headers, host: str, method: str) -> None:
-    """Other sites may not use the browser of who may."""
+    """Another site must not make use of a visitor's browser."""
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     foreign = site not in (None, "same-origin", "none")
     if method not in SAFE and origin is not None:
         foreign = foreign or urlsplit(origin).netloc.lower() != host.lower()
     if foreign:
-        raise Refused(403, "requests from other sites are refused")
+        raise Refused(403, "requests from other sites are not allowed")
 
 
 def _without_port(host: str) -> str:
@@ -126,7 +149,7 @@ def _without_port(host: str) -> str:
 
 
 def _too_large(limit: int) -> Refused:
-    return Refused(413, f"that is too large; at most {limit:,} bytes are read")
+    return Refused(413, f"the request is too large; the limit is {limit:,} bytes")
 
 
 class _Body:
@@ -144,7 +167,7 @@ class _Body:
             seconds = min(BODY_SECONDS, self._until - time.monotonic())
             message = await asyncio.wait_for(self._receive(), seconds)
         except TimeoutError:
-            raise Refused(408, "it took too long to come") from None
+            raise Refused(408, "the request took too long to arrive") from None
         self._left -= len(message.get("body", b""))
         if self._left < 0:
             raise _too_large(self._limit)

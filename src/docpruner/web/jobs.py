@@ -6,25 +6,27 @@ import logging
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Full, Queue
 from typing import Literal
 
-from docpruner.errors import IndexStateError
-from docpruner.pipeline.report import AddReport
-from docpruner.web.library import Library
-from docpruner.web.problems import ANOTHER_WRITER, INTERNAL, Refused
-from docpruner.web.shapes import JobProblem, JobShape
+from docpruner.errors import DocPrunerError
+from docpruner.pipeline.add_report import AddReport
+from docpruner.web.error_responses import INTERNAL, Refused, public_answer
+from docpruner.web.index_view import IndexView
+from docpruner.web.schemas import JobProblem, JobResponse
 
 log = logging.getLogger(__name__)
 
+RECEIVED_AT_ONCE = 4  # uploads
 MOST_WAITING = 8
 JOBS_KEPT = 100
-PROBLEMS_TOLD = 200
-STOPPED = "the server was stopped; what is in stays in, send the rest again"
+MOST_PROBLEMS = 200  # of one job that are listed
+STOPPED = "the server was stopped; the pages added so far are kept, upload the rest again"
+TOO_MANY = "too many uploads are waiting; try again when some are done"
 
 
 class StoppedError(Exception):
@@ -38,14 +40,14 @@ class Job:
     error: str | None = None
     report: AddReport = field(default_factory=AddReport)
 
-    def described(self) -> JobShape:
+    def described(self) -> JobResponse:
         report = self.report
-        return JobShape(
+        return JobResponse(
             state=self.state,
             share=min(round(report.share, 4), 1.0),
             pages=report.pages,
             kept=round(report.kept, 4),
-            documents={str(fate): count for fate, count in list(report.documents.items())},
+            documents={str(status): count for status, count in list(report.documents.items())},
             problems=[
                 JobProblem(
                     name=Path(problem.path).name,
@@ -53,32 +55,41 @@ class Job:
                     reason=problem.reason,
                     remedy=problem.remedy,
                 )
-                for problem in report.problems[:PROBLEMS_TOLD]
+                for problem in report.problems[:MOST_PROBLEMS]
             ],
             error=self.error,
         )
 
 
 class Jobs:
-    def __init__(self, library: Library) -> None:
-        self._library = library
+    def __init__(self, view: IndexView) -> None:
+        self._view = view
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._waiting: Queue[Job | None] = Queue(MOST_WAITING)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="docpruner-jobs")
         self._starting = threading.Lock()
+        self._receiving = 0
 
-    def check_room(self) -> None:
-        """Before anything is taken in."""
+    @contextmanager
+    def receiving(self) -> Iterator[None]:
+        """While files are taken in, of a few uploads at a time; refused if there is no room."""
         if self._waiting.full() or self._stopping.is_set():
-            raise Refused(429, "many uploads are waiting already; try again when some are done")
+            raise Refused(429, TOO_MANY)
+        if self._receiving >= RECEIVED_AT_ONCE:
+            raise Refused(429, "too many uploads at once; try again in a moment")
+        self._receiving += 1
+        try:
+            yield
+        finally:
+            self._receiving -= 1
 
     def start(self, files: Sequence[Path]) -> str:
         job = Job(files)
         try:
             self._waiting.put_nowait(job)
         except Full:
-            raise Refused(429, "many uploads are waiting already; try again later") from None
+            raise Refused(429, TOO_MANY) from None
         with self._starting:
             if not self._thread.ident:
                 self._thread.start()
@@ -88,10 +99,10 @@ class Jobs:
             self._jobs.popitem(last=False)
         return number
 
-    def described(self, number: str) -> JobShape:
+    def described(self, number: str) -> JobResponse:
         job = self._jobs.get(number)
         if job is None:
-            raise Refused(404, "there is no such job, or it was long ago")
+            raise Refused(404, "no such upload, or it was too long ago")
         return job.described()
 
     def close(self) -> None:
@@ -107,7 +118,7 @@ class Jobs:
             self._run(job)
 
     def _run(self, job: Job) -> None:
-        def watch(report: AddReport) -> None:
+        def progress(report: AddReport) -> None:
             job.report = report
             if self._stopping.is_set() and report.share < 1:
                 raise StoppedError
@@ -115,15 +126,15 @@ class Jobs:
         try:
             if self._stopping.is_set():
                 raise StoppedError
-            self._library.warm_up()
-            job.report = self._library.index.add(job.files, watch=watch)
+            self._view.warm_up()
+            job.report = self._view.add(job.files, progress)
             job.state = "done"
             return
         except StoppedError:
             job.error = STOPPED
-        except IndexStateError as error:
+        except DocPrunerError as error:
             log.error("%s", error)
-            job.error = ANOTHER_WRITER
+            _, job.error = public_answer(error)
         except Exception:  # the next job has to run all the same
             log.exception("an upload failed")
             job.error = INTERNAL

@@ -1,10 +1,17 @@
-"""What documents are called: never by a path that tells where on this computer they lie."""
+"""What documents are called: never by a path, which would say where on this computer they lie."""
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import PurePath
+
+
+def document_id(name: str) -> str:
+    """What a document is called in addresses: the same as long as its name is."""
+    text = name.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
 def short_names(paths: Iterable[str]) -> dict[str, str]:

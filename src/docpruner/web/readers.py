@@ -2,63 +2,58 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from queue import Empty, LifoQueue
+from typing import TYPE_CHECKING
 
 from docpruner.errors import PageError
-from docpruner.pages.problems import shown, unreachable
-from docpruner.pages.reader import PageReader
+from docpruner.pages.reader import PageReader, page_or_raise
+from docpruner.stores.records import DocumentEntry
 from docpruner.types import Page, Word
-from docpruner.web.kept import Recent
+from docpruner.web.error_responses import Refused
+from docpruner.web.indexed_files import FileState, IndexedFiles
+from docpruner.web.lru_cache import LruCache
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 MEMORY = 2 << 30
 WORDS_READERS = 2
-AT_ONCE = 4  # pages, between looks at the time
+AT_ONCE = 4  # pages, before the clock is looked at again
 WORDS_KEPT = 256  # pages
 WORDS_SECONDS, DRAWING_SECONDS = 5.0, 30.0
 PATIENCE = 60.0  # seconds until a reader is free
 
-Place = tuple[str, int]  # path of a file, number of a page
-FileState = tuple[str, int, int]  # a file as it is now: path, time of change, bytes
+Place = tuple[str, int]  # name of a document, number of a page
 
 
-def state_of(path: str) -> FileState:
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError) as error:
-        raise unreachable(path, error) from None
-    return path, found.st_mtime_ns, found.st_size
+class ReaderPool:
+    """A few `PageReader`s, each started when it is first needed."""
 
-
-class Readers:
-    """A few `PageReader`s of one kind, each started when it is first needed."""
-
-    def __init__(self, *, pixels: int | None, count: int, seconds: float) -> None:
-        self._pixels, self._seconds = pixels, seconds
+    def __init__(self, count: int, *, seconds: float) -> None:
+        self._count, self._seconds = count, seconds
         self._free: LifoQueue[PageReader | None] = LifoQueue()
         for _ in range(count):
             self._free.put(None)
-        self._count = count
 
     def warm_up(self) -> None:
         """Have all of them ready."""
         with ExitStack() as stack:
             for _ in range(self._count):
-                stack.enter_context(self._reader(""))
+                stack.enter_context(self._reader())
 
-    def page(self, path: str, number: int) -> Page:
-        (page,) = self.pages(path, [number])
-        if isinstance(page, PageError):
-            raise page
-        return page
+    def picture(self, path: str, number: int, pixels: int) -> Image:
+        with self._reader() as reader:
+            reader.open(Path(path))
+            (page,) = reader.pages([number], pixels=pixels)
+            return page_or_raise(page).render()
 
     def pages(self, path: str, numbers: Sequence[int]) -> list[Page | PageError]:
-        with self._reader(path) as reader:
+        with self._reader() as reader:
             reader.open(Path(path))
             return list(reader.pages(numbers))
 
@@ -69,55 +64,66 @@ class Readers:
                 reader.close()
 
     @contextmanager
-    def _reader(self, path: str) -> Iterator[PageReader]:
+    def _reader(self) -> Iterator[PageReader]:
         try:
             reader = self._free.get(timeout=PATIENCE)
         except Empty:
-            remedy = "try again in a moment"
-            raise PageError(shown(path), "could not be read in time", remedy) from None
+            raise Refused(429, "the server is busy reading files; try again in a moment") from None
         try:
             if reader is None:
-                reader = PageReader(pixels=self._pixels, seconds=self._seconds, memory=MEMORY)
+                reader = PageReader(pixels=None, seconds=self._seconds, memory=MEMORY)
             yield reader
         finally:
             self._free.put(reader)
 
 
 class PageWords:
-    """The words of pages, as they stand in the files."""
+    """The words of pages, as they stand in the files that were indexed."""
 
-    def __init__(self) -> None:
-        self._readers = Readers(pixels=None, count=WORDS_READERS, seconds=WORDS_SECONDS)
-        self._pool = ThreadPoolExecutor(WORDS_READERS, "docpruner-words")
-        self._kept: Recent[tuple[FileState, int], tuple[Word, ...]] = Recent(WORDS_KEPT)
+    def __init__(self, files: IndexedFiles) -> None:
+        self._files = files
+        self._readers = ReaderPool(WORDS_READERS, seconds=WORDS_SECONDS)
+        self._threads = ThreadPoolExecutor(WORDS_READERS, "docpruner-words")
+        self._kept: LruCache[tuple[FileState, int], tuple[Word, ...]] = LruCache(WORDS_KEPT)
         self.warm_up = self._readers.warm_up
 
     def close(self) -> None:
-        self._pool.shutdown()
+        self._threads.shutdown()
         self._readers.close()
 
-    def of(self, pages: Iterable[tuple[str, int]], seconds: float) -> dict[Place, tuple[Word, ...]]:
-        """Of pages by path and number; none of those that can't be read, or not in time."""
+    def of(
+        self, pages: Iterable[tuple[DocumentEntry, int]], seconds: float
+    ) -> dict[Place, tuple[Word, ...]]:
+        """The words of pages; none of those that can't be read, or not in time."""
         until = time.monotonic() + seconds
+        entries: dict[str, DocumentEntry] = {}
         numbers: dict[str, list[int]] = {}
-        for path, number in pages:
-            numbers.setdefault(path, []).append(number)
-        work = [self._pool.submit(self._of_file, *item, until) for item in numbers.items()]
+        for entry, number in pages:
+            entries[entry.name] = entry
+            numbers.setdefault(entry.name, []).append(number)
+        work = [
+            self._threads.submit(self._of_file, entries[name], some, until)
+            for name, some in numbers.items()
+        ]
         return {place: words for done in work for place, words in done.result().items()}
 
     def _of_file(
-        self, path: str, numbers: Sequence[int], until: float
+        self, entry: DocumentEntry, numbers: Sequence[int], until: float
     ) -> dict[Place, tuple[Word, ...]]:
+        path = entry.name
         try:
-            state = state_of(path)
+            state = self._files.state(entry)
             kept = {number: self._kept.get((state, number)) for number in numbers}
             missing = [number for number, words in kept.items() if words is None]
             while missing and time.monotonic() < until:
                 some, missing = missing[:AT_ONCE], missing[AT_ONCE:]
-                for number, page in zip(some, self._read(path, some), strict=True):
+                pages = self._read(path, some)
+                if self._files.state(entry) != state:  # somebody was at it meanwhile
+                    return {}
+                for number, page in zip(some, pages, strict=True):
                     kept[number] = () if isinstance(page, PageError) else page.words
-                    self._kept.put((state, number), kept[number] or (), 1)
-        except PageError:
+                    self._kept.put((state, number), kept[number] or ())
+        except (PageError, Refused):
             return {}
         return {(path, number): words for number, words in kept.items() if words is not None}
 

@@ -5,40 +5,39 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Header, Query, Request
-from fastapi import Path as PathPart
-from starlette.responses import FileResponse, Response
+from fastapi import APIRouter, Header, Query
+from starlette.responses import Response
 
 from docpruner.explain import WhatIf
 from docpruner.search.filters import read_metadata, read_pages
-from docpruner.web.files import original_file
-from docpruner.web.library import Question
-from docpruner.web.look import described_page, described_reduction, page_drawing
-from docpruner.web.problems import Refused, described
-from docpruner.web.service import Service
-from docpruner.web.shapes import (
-    DocumentList,
-    Health,
-    IndexStats,
-    PageShape,
-    ReductionShape,
-    SearchAnswer,
+from docpruner.web.dependencies import (
+    DocumentId,
+    PageNumber,
+    TheDrawings,
+    TheOptions,
+    ThePools,
+    TheReductions,
+    TheView,
+)
+from docpruner.web.error_responses import Refused, described
+from docpruner.web.file_responses import original_file
+from docpruner.web.index_view import SearchRequest
+from docpruner.web.page_views import page_drawing, page_response
+from docpruner.web.schemas import (
+    DocumentsResponse,
+    HealthResponse,
+    HitResponse,
+    PageResponse,
+    ReductionResponse,
+    SearchResponse,
+    StatsResponse,
 )
 
 routes = APIRouter(prefix="/api")
 
 LONGEST_QUERY, LONGEST_SPEC, LONGEST_FILTER = 1000, 300, 200
-LARGEST_NUMBER = 1_000_000_000
 
-
-def service_of(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
-
-
-Held = Annotated[Service, Depends(service_of)]
-DocumentId = Annotated[int, PathPart(ge=1, le=LARGEST_NUMBER)]
-PageNumber = Annotated[int, PathPart(ge=1, le=LARGEST_NUMBER)]
+Asked = Annotated[str, Query(min_length=1, max_length=LONGEST_QUERY)]
 Spec = Annotated[str, Query(min_length=1, max_length=LONGEST_SPEC, examples=["docpruner:k=0.5"])]
 Responses = dict[int | str, dict[str, Any]]
 Short = Annotated[str, Query(max_length=LONGEST_FILTER)]
@@ -50,31 +49,25 @@ FILE: Responses = {200: {"content": {"*/*": {}}, "description": "The file as it 
 
 
 @routes.get("/health", responses=described())
-async def health() -> Health:
-    return Health(status="ok", version=version("docpruner"))
+async def health() -> HealthResponse:
+    return HealthResponse(status="ok", version=version("docpruner"))
 
 
 @routes.get("/stats", responses=described())
-async def stats(held: Held) -> IndexStats:
-    options = held.options
-    return await held.lanes.light.run(
-        lambda: held.library.stats(
-            changes_allowed=options.allow_changes,
-            max_upload=options.max_upload,
-            max_files=options.max_files,
-        )
-    )
+async def stats(view: TheView, pools: ThePools, options: TheOptions) -> StatsResponse:
+    return await pools.light.run(lambda: view.stats(options))
 
 
 @routes.get("/documents", responses=described())
-async def documents(held: Held) -> DocumentList:
-    return DocumentList(documents=await held.lanes.light.run(held.library.documents))
+async def documents(view: TheView, pools: ThePools) -> DocumentsResponse:
+    return DocumentsResponse(documents=await pools.light.run(view.listed))
 
 
 @routes.get("/search", responses=described())
 async def search(
-    held: Held,
-    q: Annotated[str, Query(min_length=1, max_length=LONGEST_QUERY)],
+    view: TheView,
+    pools: ThePools,
+    q: Asked,
     k: Annotated[int, Query(ge=1, le=100)] = 10,
     document: Annotated[str | None, Query(min_length=1, max_length=LONGEST_FILTER)] = None,
     pages: Annotated[
@@ -82,26 +75,37 @@ async def search(
     ] = None,
     metadata: Annotated[list[Short] | None, Query(max_length=10, examples=[["year=2024"]])] = None,
     words: bool = True,
-) -> SearchAnswer:
-    """The best pages. With `words=false` sooner, but without the words that `matched` tells."""
-    if not q.strip():
-        raise Refused(422, "q: the query is empty")
-    question = Question(q, k, document, read_pages(pages), read_metadata(metadata))
-    return await held.lanes.search.run(lambda: held.library.search(question, words=words))
+) -> SearchResponse:
+    """The best pages. `words=false` answers sooner, but leaves `matched` empty."""
+    request = SearchRequest(_not_blank(q), k, document, read_pages(pages), read_metadata(metadata))
+    return await pools.search.run(lambda: view.search(request, words=words))
 
 
 @routes.get("/pages/{document}/{number}", responses=described(404))
-async def page(held: Held, document: DocumentId, number: PageNumber) -> PageShape:
-    return await held.lanes.light.run(lambda: described_page(held.library, document, number))
+async def page(
+    view: TheView, pools: ThePools, document: DocumentId, number: PageNumber
+) -> PageResponse:
+    return await pools.light.run(lambda: page_response(view, document, number))
+
+
+@routes.get("/pages/{document}/{number}/hit", responses=described(404))
+async def hit(
+    view: TheView, pools: ThePools, document: DocumentId, number: PageNumber, q: Asked
+) -> HitResponse:
+    """What the page has to say to a query, whether it is among the best or not."""
+    query = _not_blank(q)
+    return await pools.search.run(lambda: view.hit(query, document, number))
 
 
 @routes.get(
     "/pages/{document}/{number}/image",
     response_class=Response,
-    responses={**PICTURE, **described(404)},
+    responses={**PICTURE, **described(404, 409)},
 )
 async def image(
-    held: Held,
+    view: TheView,
+    pools: ThePools,
+    drawings: TheDrawings,
     document: DocumentId,
     number: PageNumber,
     width: Annotated[int, Query(ge=64, le=2000)] = 900,
@@ -113,37 +117,47 @@ async def image(
     """The page as it looks; `overlay` shows what was kept of it, or what answers `q`."""
 
     def work() -> Response:
-        drawing = page_drawing(held.library, document, number, width, overlay, q, word)
-        tag = drawing.tag()
+        drawing = page_drawing(view, document, number, width, overlay, q, word)
+        tag = drawings.tag(drawing)
         headers = {"ETag": f'"{tag}"', "Cache-Control": "private, no-cache"}
         if if_none_match is not None and tag in if_none_match:
             return Response(status_code=304, headers=headers)
-        return Response(held.drawings.draw(drawing, tag), 200, headers, "image/webp")
+        return Response(drawings.draw(drawing, tag), 200, headers, "image/webp")
 
-    return await held.lanes.pictures.run(work)
+    return await pools.pictures.run(work)
 
 
 @routes.get(
     "/pages/{document}/{number}/original",
-    response_class=FileResponse,
-    responses={**FILE, **described(404)},
+    response_class=Response,
+    responses={**FILE, **described(404, 409)},
 )
-async def original(held: Held, document: DocumentId, number: PageNumber) -> FileResponse:
+async def original(
+    view: TheView, pools: ThePools, document: DocumentId, number: PageNumber
+) -> Response:
     """The file that the page is from."""
-    return await held.lanes.light.run(lambda: original_file(held.library, document, number))
+    return await pools.light.run(lambda: original_file(view, document, number))
 
 
 @routes.get("/pages/{document}/{number}/reduction", responses=described(404))
 async def reduction(
-    held: Held, document: DocumentId, number: PageNumber, spec: Spec
-) -> ReductionShape:
+    reductions: TheReductions,
+    pools: ThePools,
+    document: DocumentId,
+    number: PageNumber,
+    spec: Spec,
+) -> ReductionResponse:
     """What a spec would keep of the page, from its stored importances."""
-    return await held.lanes.light.run(
-        lambda: described_reduction(held.library, document, number, spec)
-    )
+    return await pools.light.run(lambda: reductions.of_page(document, number, spec))
 
 
 @routes.get("/whatif", responses=described())
-async def whatif(held: Held, spec: Spec) -> WhatIf:
+async def whatif(reductions: TheReductions, pools: ThePools, spec: Spec) -> WhatIf:
     """What a spec would keep of the whole index, from its stored importances."""
-    return await held.lanes.sums.run(lambda: held.whatifs.answer(spec))
+    return await pools.sums.run(lambda: reductions.of_index(spec))
+
+
+def _not_blank(query: str) -> str:
+    if not query.strip():
+        raise Refused(422, "q: the query is empty")
+    return query

@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from docpruner.errors import DocPrunerError, PruningWarning
-from docpruner.web.guard import LOOPBACK
+from docpruner.web.options import LOOPBACK
 
 CONNECTIONS = 512
 IDLE_SECONDS = 15
@@ -44,11 +44,13 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket that takes connections, from now on; port 0 is any free one."""
     where = host.strip("[]")
     try:
-        found = socket.getaddrinfo(where, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-        family, kind, protocol, _, address = found[0]
+        addresses = socket.getaddrinfo(
+            where, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
+        )
+        family, kind, protocol, _, address = addresses[0]
         listening = socket.socket(family, kind, protocol)  # asyncio turns Nagle off by the latter
     except OSError as error:
-        raise DocPrunerError(f"there is no address {host} to listen on ({error})") from error
+        raise DocPrunerError(f"can't listen on {host}: no such address ({error})") from error
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
@@ -94,7 +96,7 @@ def serve(app: FastAPI, listening: socket.socket, *, debug: bool = False) -> Non
         ws="none",
         lifespan="on",
         log_level="info" if debug else "error",
-        access_log=False,  # it would show tokens
+        access_log=False,  # it would show what people search for
         proxy_headers=False,
         server_header=False,
         limit_concurrency=CONNECTIONS,
@@ -107,7 +109,7 @@ def serve(app: FastAPI, listening: socket.socket, *, debug: bool = False) -> Non
         uvicorn.Server(config).run(sockets=[listening])
     finally:
         listening.close()
-        app.state.service.close()
+        app.state.on_exit.close()
         for number, handler in before:
             signal.signal(number, handler)
 

@@ -10,7 +10,7 @@ from docpruner.cli.explain.explain_index import check_file, document_and_number
 from docpruner.cli.explain.file_pages import drawn_pages
 from docpruner.cli.explain.outcome import Outcome, save
 from docpruner.cli.explain.request import ExplainRequest
-from docpruner.cli.hit_views import HitView, views_of
+from docpruner.cli.hit_tables import HitView, views_of
 from docpruner.cli.output import plain, shortened, styled
 from docpruner.cli.tables import headed_table
 from docpruner.errors import PageError

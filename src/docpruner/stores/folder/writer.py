@@ -25,7 +25,7 @@ from docpruner.stores.folder.segments import (
     rows_there,
     segment_path,
 )
-from docpruner.stores.page_map import pack
+from docpruner.stores.page_map_bytes import pack
 from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage
 from docpruner.stores.settings import Settings
 from docpruner.types import Metadata
@@ -52,8 +52,8 @@ class FolderWriter:
         if self._segment is not None:
             self._segment.close()
         try:
-            # Only tidies up: where there is no room for it, or somebody still reads what was before,
-            # the log stays, and the next writer does
+            # Only tidies up: where there is no room for it, or somebody reads an older state, the
+            # log stays, and the next writer does
             with sqlite_errors(self._folder), suppress(sqlite3.OperationalError):
                 self._connection.execute("PRAGMA busy_timeout = 0")
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -125,22 +125,24 @@ class FolderWriter:
         if versions and record.metadata is None:
             older = "SELECT metadata FROM documents WHERE path = ?"
             (metadata,) = self._run(older, name).fetchone() or (metadata,)
-        told = (record.content_hash, record.bytes, record.pages, metadata)
+        entry: tuple[bytes, int, int, str] = (
+            record.content_hash, record.bytes, record.pages, metadata,
+        )  # fmt: skip
         row = self._run(
             "INSERT INTO documents (path, incoming, sha256, mtime_ns, bytes, pages, metadata, "
             "checksum) VALUES (?, (SELECT count(*) FROM documents WHERE path = ?), ?, 0, ?, ?, ?, "
             "?)",
-            name, name, *told, document_checksum(name, *told),
+            name, name, *entry, document_checksum(name, *entry),
         )  # fmt: skip
         return int(row.lastrowid or 0)
 
     def _set_metadata(self, document: int, metadata: Metadata) -> None:
         entry = "SELECT path, sha256, bytes, pages FROM documents WHERE id = ?"
-        values = self._run(entry, document).fetchone()
+        name, sha256, size, pages = self._run(entry, document).fetchone()
         text = _as_json(metadata)
         self._run(
             "UPDATE documents SET metadata = ?, checksum = ? WHERE id = ?",
-            text, document_checksum(*values, text), document,
+            text, document_checksum(name, sha256, size, pages, text), document,
         )  # fmt: skip
 
     def _rename_pages(self, document: int, new: str, committed: Mapping[int, int]) -> None:

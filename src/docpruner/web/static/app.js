@@ -2,26 +2,27 @@
 
 import { stats, takeToken } from "./api.js";
 import { $ } from "./elements.js";
-import * as library from "./library.js";
+import * as indexView from "./index-view.js";
 import * as pageView from "./page.js";
 import { here, mark } from "./route.js";
 import * as search from "./search.js";
+import * as token from "./token.js";
 
 let opener = null; // the link that led to a page, to come back to
 let view = "";
 
 function show() {
-  const { view: wanted, parts, params } = here();
-  const name = { page: "page", explore: "page", index: "index" }[wanted] ?? "search";
+  const { view: asked, parts, params } = here();
+  const name = { page: "page", explore: "page", index: "index" }[asked] ?? "search";
   for (const each of ["search", "page", "index"]) $(`view-${each}`).hidden = each !== name;
-  const explores = wanted === "explore" || params.show === "explore";
+  const explores = asked === "explore" || params.show === "explore";
   mark(name !== "page" ? name : explores ? "explore" : "");
   const came = view !== name;
   const scrolled = positions.get(location.hash) ?? 0;
   view = name;
   if (name === "search") search.show(params);
-  else if (name === "index") library.show();
-  else pageView.show(wanted === "explore" ? null : parts, params);
+  else if (name === "index") indexView.show();
+  else pageView.show(asked === "explore" ? null : parts, params);
   if (!came) return;
   scrollTo(0, scrolled);
   focusFirst(name);
@@ -35,10 +36,18 @@ function focusFirst(name) {
     $("q").focus({ preventScroll: true });
 }
 
+function nameIndex() {
+  stats().then(
+    ({ name }) => ($("index-name").textContent = name),
+    () => {}, // the view tells it
+  );
+}
+
 const positions = new Map();
 
 function keys(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || $("confirm").open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (document.querySelector("dialog[open]")) return;
   const typing = event.target.closest("input:not([type=checkbox]), select, textarea");
   if (event.key === "/" && !event.target.closest("input[type=search], input:not([type])")) {
     event.preventDefault();
@@ -52,9 +61,13 @@ function keys(event) {
 }
 
 takeToken();
+token.start(() => {
+  show();
+  nameIndex();
+});
 search.start();
 pageView.start();
-library.start();
+indexView.start();
 addEventListener("hashchange", show);
 addEventListener("keydown", keys);
 addEventListener("scroll", () => positions.set(location.hash, scrollY), { passive: true });
@@ -67,7 +80,4 @@ document.addEventListener("click", (event) => {
 });
 if ("scrollRestoration" in history) history.scrollRestoration = "manual";
 show();
-stats().then(
-  ({ name }) => ($("index-name").textContent = name),
-  () => {}, // the view tells it
-);
+nameIndex();

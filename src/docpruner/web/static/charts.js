@@ -108,7 +108,7 @@ export function prunedChart(histogram) {
       ),
     ];
   });
-  const told = histogram
+  const steps = histogram
     .map((pages, i) => (pages ? `${pages} pruned ${10 * i} to ${10 * i + 10} percent` : ""))
     .filter(Boolean);
   return svg(
@@ -117,7 +117,7 @@ export function prunedChart(histogram) {
       class: "chart",
       viewBox: `0 0 ${WIDTH} ${top + HEIGHT + 18}`,
       role: "img",
-      "aria-label": `Pages by share pruned: ${told.join(", ") || "none"}`,
+      "aria-label": `Pages by share pruned: ${steps.join(", ") || "none"}`,
     },
     bars,
     svg("line", { class: "axis", x1: 0, x2: WIDTH, y1: top + HEIGHT, y2: top + HEIGHT }),

@@ -25,7 +25,7 @@ export function say(text) {
   $("status").textContent = text;
 }
 
-/** What went wrong, where it was wanted, with a way to try again. */
+/** What went wrong, where something should stand, with a way to try again. */
 export function trouble(box, failure, again) {
   if (failure === null) return box.replaceChildren();
   const button = again && el("button", { type: "button", click: again }, "Try again");
@@ -41,9 +41,9 @@ export function trouble(box, failure, again) {
 
 /** With a capital and a full stop; a name that it begins with stays as it is. */
 export function sentence(text) {
-  const told = text.trim();
-  const begun = /^[a-z]+ /.test(told) ? told.charAt(0).toUpperCase() + told.slice(1) : told;
-  return begun + (/[.!?…]$/.test(told) ? "" : ".");
+  const trimmed = text.trim();
+  const begun = /^[a-z]+ /.test(trimmed) ? trimmed.charAt(0).toUpperCase() + trimmed.slice(1) : trimmed;
+  return begun + (/[.!?…]$/.test(trimmed) ? "" : ".");
 }
 
 export const count = (n) => Math.round(n).toLocaleString("en");

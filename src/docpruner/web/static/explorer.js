@@ -28,12 +28,12 @@ export function start(whenChanged) {
   });
 }
 
-export function show(page, stats, wanted, canvas, paper) {
-  const known = on?.page === page && state.spec === wanted;
+export function show(page, stats, rule, canvas, paper) {
+  const known = on?.page === page && state.spec === rule;
   on = { page, stats, canvas, paper };
   if (!page.importance) return unable();
   $("knobs").classList.remove("away");
-  const { strategy, value } = read(wanted) ?? {
+  const { strategy, value } = read(rule) ?? {
     strategy: STRATEGIES[0],
     value: STRATEGIES[0].knob.value,
   };
@@ -53,7 +53,7 @@ function unable() {
     vectors,
     bytes: vectors * on.stats.row_bytes,
   });
-  $("whatif").replaceChildren(el("p", { class: "soft" }, "Other rules can't be tried on it."));
+  $("whatif").replaceChildren(el("p", { class: "soft" }, "Other rules can't be tried, as this index stores no importances."));
 }
 
 function set(strategy, value) {
@@ -96,12 +96,12 @@ function draw({ kept, threshold, vectors, bytes: size }) {
 
 const askPage = later(120, async ({ page }, text, signal) => {
   try {
-    const told = await get(
+    const reduction = await get(
       pagePath(page.document, page.page, "/reduction"),
       { spec: text },
       signal,
     );
-    if (!signal.aborted) draw({ ...told, kept: told.kept.map(Boolean) });
+    if (!signal.aborted) draw({ ...reduction, kept: reduction.kept.map(Boolean) });
   } catch (failure) {
     if (failure.name === "AbortError") return;
     paintPlain(on.canvas, on.paper);
@@ -112,11 +112,11 @@ const askPage = later(120, async ({ page }, text, signal) => {
 const askIndex = later(250, async ({ stats }, text, signal) => {
   $("whatif").classList.add("busy");
   try {
-    const told = await get("api/whatif", { spec: text }, signal);
+    const answer = await get("api/whatif", { spec: text }, signal);
     if (signal.aborted) return;
-    whatif(told, stats);
+    whatif(answer, stats);
     say(
-      `${text}: ${count(told.vectors)} vectors of the index stay, ${percent(1 - told.bytes / told.bytes_unpruned_float16)} saved`,
+      `${text} keeps ${count(answer.vectors)} vectors of the index and saves ${percent(1 - answer.bytes / answer.bytes_unpruned_float16)}`,
     );
   } catch (failure) {
     if (failure.name !== "AbortError")
@@ -126,30 +126,30 @@ const askIndex = later(250, async ({ stats }, text, signal) => {
   }
 });
 
-function whatif(told, stats) {
-  const saved = 1 - told.bytes / told.bytes_unpruned_float16;
+function whatif(answer, stats) {
+  const saved = 1 - answer.bytes / answer.bytes_unpruned_float16;
   $("whatif").replaceChildren(
-    el("p", { class: "spec" }, el("code", { id: "whatif-spec" }, told.spec), copyButton(told.spec)),
+    el("p", { class: "spec" }, el("code", { id: "whatif-spec" }, answer.spec), copyButton(answer.spec)),
     el(
       "dl",
       { class: "tiles" },
       tile(
-        count(told.vectors),
-        `of ${count(told.vectors_unpruned)}`,
+        count(answer.vectors),
+        `of ${count(answer.vectors_unpruned)}`,
         "vectors kept",
         "whatif-vectors",
       ),
-      tile(percent(told.pruned, 0), "", "pruned", "whatif-pruned"),
+      tile(percent(answer.pruned, 0), "", "pruned", "whatif-pruned"),
       tile(percent(saved, 0), "", "bytes saved", "whatif-saved"),
     ),
     sizeBars([
-      { label: "with this rule", parts: [["part-kept", told.bytes]] },
-      { label: "as it is", parts: [["part-now", stats.bytes_of_vectors]] },
-      { label: "unpruned, float16", parts: [["part-unpruned", told.bytes_unpruned_float16]] },
+      { label: "with this rule", parts: [["part-kept", answer.bytes]] },
+      { label: "now", parts: [["part-now", stats.bytes_of_vectors]] },
+      { label: "unpruned, float16", parts: [["part-unpruned", answer.bytes_unpruned_float16]] },
     ]),
-    el("h3", {}, `${plural(told.pages, "page")} by share pruned`),
-    prunedChart(told.histogram),
-    el("p", { class: "soft small" }, advice(told, stats)),
+    el("h3", {}, `${plural(answer.pages, "page")} by share pruned`),
+    prunedChart(answer.histogram),
+    el("p", { class: "soft small" }, advice(answer, stats)),
   );
 }
 
@@ -157,14 +157,14 @@ function advice(
   { spec: text, vectors },
   { settings, vectors: now, bytes_of_vectors: size, row_bytes: row },
 ) {
-  if (text === settings.spec) return "This is the rule of the index.";
+  if (text === settings.spec) return "The index uses this rule.";
   const [new_, old] = [read(text), read(settings.spec)];
   const stricter = new_?.strategy === old?.strategy && new_.value > old.value;
   if (stricter)
-    return `docpruner prune applies it without encoding anything again and gives back ${bytes(size - vectors * row)}.`;
+    return `docpruner prune applies it without encoding anything again and frees ${bytes(size - vectors * row)}.`;
   return vectors > now
-    ? "It keeps more than is stored: index the documents again with --spec."
-    : "To have it, index the documents again with --spec.";
+    ? "It keeps more than the index stores. To use it, index the documents again with --spec."
+    : "To use it, index the documents again with --spec.";
 }
 
 function copyButton(text) {
@@ -176,7 +176,7 @@ function copyButton(text) {
   button.addEventListener("click", () => {
     navigator.clipboard?.writeText(text).then(
       () => (button.textContent = "Copied"),
-      () => (button.textContent = "Not allowed"),
+      () => (button.textContent = "Copying failed"),
     );
   });
   return button;

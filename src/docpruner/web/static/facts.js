@@ -35,7 +35,7 @@ export function pageFacts(box, page, { kept, threshold, vectors, bytes: size }) 
       el(
         "p",
         { class: "soft" },
-        "This index keeps no importances (it was made with --no-importances), so there is no histogram.",
+        "This index was made with --no-importances, so there is no histogram.",
       ),
     );
     return;

@@ -1,6 +1,6 @@
 // One page in large: what matched on it, what is kept of it, and what other rules would keep.
 
-import { Failure, address, documents, get, pagePath, stats } from "./api.js";
+import { Failure, documents, download, get, pagePath, picture, stats } from "./api.js";
 import { heat } from "./colours.js";
 import { $, el, figure, say, trouble } from "./elements.js";
 import * as explorer from "./explorer.js";
@@ -10,6 +10,8 @@ import { isSpecial, isWordless } from "./reduce.js";
 import { go, link, mark, note } from "./route.js";
 import { hitOn, lastAsked } from "./search.js";
 import { showOthers, showWords } from "./words.js";
+
+const SAVING = 60_000; // milliseconds that a browser may take to begin
 
 let at = null; // { document, page, params } that is asked for
 let loaded = null; // { data, paper, hit, stats } of it, once there
@@ -21,6 +23,7 @@ export function start() {
   );
   $("whole").checked = sessionStorage.getItem("docpruner-whole") === "yes";
   $("whole").addEventListener("change", fit);
+  $("original").addEventListener("click", save);
   $("page-canvas").addEventListener("pointermove", readOut);
   $("page-canvas").addEventListener("pointerleave", () => ($("pointed").textContent = ""));
   explorer.start(() => {
@@ -63,7 +66,7 @@ const mode = () => at.params.show ?? (at.params.q ? "matches" : "kept");
 async function somePage() {
   try {
     const all = await documents();
-    const known = at && all.some(({ id }) => String(id) === at.document);
+    const known = at && all.some(({ id }) => id === at.document);
     if (all.length)
       return go(
         "page",
@@ -71,7 +74,7 @@ async function somePage() {
         { ...(known ? at.params : {}), show: "explore" },
         true,
       );
-    throw new Failure("empty", "This index is empty; add documents on the Index page first");
+    throw new Failure("empty", "This index is empty. Add documents on the Index page first");
   } catch (failure) {
     blank();
     trouble($("page-trouble"), failure);
@@ -83,20 +86,20 @@ async function load() {
   waiting = new AbortController();
   const { signal } = waiting;
   const { document: id, page, params } = at;
-  if (String(loaded?.data.document) !== id) blank();
+  if (loaded?.data.document !== id) blank();
   loaded = null;
   trouble($("page-trouble"), null);
   $("view-page").classList.add("busy");
   try {
-    const name = head(await documents());
-    const [data, hit, told] = await Promise.all([
+    head(await documents());
+    const [data, hit, figures] = await Promise.all([
       get(pagePath(id, page), {}, signal),
-      matchesOn(params.q, id, page, name, signal),
+      matchesOn(params.q, id, page, signal),
       stats(),
     ]);
-    const [picture, problem] = await pictureOf(id, page, signal);
+    const [image, problem] = await pictureOf(id, page, signal);
     if (signal.aborted) return;
-    loaded = { data, hit, stats: told, paper: paperOf(data, picture) };
+    loaded = { data, hit, stats: figures, paper: paperOf(data, image) };
     $("sheet").style.setProperty("--ratio", String(loaded.paper.width / loaded.paper.height));
     ties(data.pages);
     render();
@@ -113,11 +116,10 @@ async function load() {
 }
 
 function head(all) {
-  const found = all.find(({ id }) => String(id) === at.document);
-  $("page-name").textContent = found?.name ?? "Unknown document";
-  document.title = `${found?.name ?? "?"}, page ${at.page} – docpruner`;
-  ties(found?.pages ?? at.page);
-  return found?.name ?? "";
+  const entry = all.find(({ id }) => id === at.document);
+  $("page-name").textContent = entry?.name ?? "Unknown document";
+  document.title = `${entry?.name ?? "?"}, page ${at.page} – docpruner`;
+  ties(entry?.pages ?? at.page);
 }
 
 /** Where to go from here. */
@@ -127,7 +129,6 @@ function ties(pages) {
   $("back").href = results();
   $("back").textContent = params.q ? "← Results" : "← Search";
   $("page-number").textContent = `page ${page} of ${pages}`;
-  $("original").href = address(pagePath(id, page, "/original"));
   $("next").dataset.pages = pages;
   for (const [name, number] of [
     ["previous", page - 1],
@@ -145,44 +146,45 @@ function blank() {
     $(part).classList.add("away");
 }
 
-async function matchesOn(query, id, page, name, signal) {
-  if (!query || !name) return null;
-  const known = hitOn(query, id, page);
-  if (known) return known;
-  const answer = await get(
-    "api/search",
-    { q: query, document: name.replace(/[*?[]/g, "[$&]"), pages: page, k: 10 },
-    signal,
-  );
-  return answer.hits.find((hit) => String(hit.document) === id && hit.page === page) ?? null;
+async function matchesOn(query, id, page, signal) {
+  if (!query) return null;
+  return hitOn(query, id, page) ?? (await get(pagePath(id, page, "/hit"), { q: query }, signal));
 }
 
 /** The picture, or null and why there is none. */
 async function pictureOf(id, page, signal) {
-  const path = pagePath(id, page, "/image");
   const query = { width: devicePixelRatio > 1 ? 1400 : 1000 };
-  const picture = new Image();
-  picture.src = address(path, query);
   try {
-    await picture.decode();
-    return [picture, null];
-  } catch {
-    const failure = await get(path, query, signal).then(
-      () => new Failure("picture", "The picture of this page can't be shown"),
-      (error) => error,
-    );
+    return [await picture(pagePath(id, page, "/image"), query, signal), null];
+  } catch (failure) {
     if (failure.name === "AbortError") throw failure;
     return [null, failure];
   }
 }
 
-function paperOf(data, picture) {
-  if (picture) return new Paper(picture, picture.naturalWidth, picture.naturalHeight);
+/** Hands the file to the browser, to be saved. */
+async function save() {
+  const { document: id, page } = at;
+  $("original").disabled = true;
+  try {
+    const source = URL.createObjectURL(await download(pagePath(id, page, "/original")));
+    const name = $("page-name").textContent.split("/").pop();
+    el("a", { href: source, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(source), SAVING);
+  } catch (failure) {
+    trouble($("page-trouble"), failure, save);
+  } finally {
+    $("original").disabled = false;
+  }
+}
+
+function paperOf(data, image) {
+  if (image) return new Paper(image, image.naturalWidth, image.naturalHeight);
   return new Paper(null, 1000, Math.round((1000 * data.height) / data.width) || 1414);
 }
 
 function render() {
-  const { data, hit, paper, stats: told } = loaded;
+  const { data, hit, paper, stats: figures } = loaded;
   const how = mode();
   for (const part of ["facts", "sheet", "under", "modes"]) $(part).classList.remove("away");
   for (const radio of document.getElementsByName("show")) {
@@ -208,11 +210,11 @@ function render() {
       kept: data.kept,
       threshold: data.threshold,
       vectors: data.kept_vectors,
-      bytes: data.kept_vectors * told.row_bytes,
+      bytes: data.kept_vectors * figures.row_bytes,
     };
     pageFacts($("page-facts"), data, stored);
   } else if (how === "explore") {
-    explorer.show(data, told, at.params.spec ?? told.settings.spec, canvas, paper);
+    explorer.show(data, figures, at.params.spec ?? figures.settings.spec, canvas, paper);
   } else paintPlain(canvas, paper);
   key(how);
   if (isWordless(data) && how !== "plain") wordless();
@@ -220,16 +222,16 @@ function render() {
 
 function wordless() {
   const text =
-    "No words were found on this page, so there is nothing to prune and questions rarely find it. docpruner index --ocr recognises the words of scans.";
+    "No text was found on this page, so there is nothing to prune and searches rarely find it. Run docpruner index --ocr to recognise the text of scans.";
   $("page-trouble").replaceChildren(el("p", { class: "message" }, text));
 }
 
 /** Scrolls to the strongest match that is shown, unless it is in sight. */
 function lookAtMatch() {
-  const shown = (loaded.hit?.matches ?? []).filter(
+  const lit = (loaded.hit?.matches ?? []).filter(
     (match, place) => match.boxes.length && String(at.params.word ?? place) === String(place),
   );
-  const best = shown.sort((a, b) => b.score - a.score)[0];
+  const best = lit.sort((a, b) => b.score - a.score)[0];
   if (!best) return;
   const sheet = $("page-canvas").getBoundingClientRect();
   const y = sheet.top + (sheet.height * (best.boxes[0][1] + best.boxes[0][3])) / 2;
@@ -242,7 +244,7 @@ function key(how) {
   const pointed = el("span", { id: "pointed" });
   if (how === "matches")
     return $("key").replaceChildren(
-      el("span", {}, el("i", { class: "swatch lit" }), "the brighter, the more it counts"),
+      el("span", {}, el("i", { class: "swatch lit" }), "the brighter, the better the match"),
       pointed,
     );
   if (how === "plain") return $("key").replaceChildren(pointed);
@@ -272,13 +274,13 @@ function readOut(event) {
   const x = (event.clientX - box.left) / box.width;
   const y = (event.clientY - box.top) / box.height;
   const { boxes, importance, kept } = loaded.data;
-  const found = boxes.findIndex(
+  const patch = boxes.findIndex(
     (b) => !isSpecial(b) && b[0] <= x && x <= b[2] && b[1] <= y && y <= b[3],
   );
   const stays = mode() === "explore" ? explorer.state.kept : kept;
-  const told = importance ? `importance ${figure(importance[found])}, ` : "";
+  const weight = importance ? `importance ${figure(importance[patch])}, ` : "";
   $("pointed").textContent =
-    found < 0 ? "" : `this patch: ${told}${stays?.[found] ? "kept" : "pruned"}`;
+    patch < 0 ? "" : `this patch: ${weight}${stays?.[patch] ? "kept" : "pruned"}`;
 }
 
 function fit() {

@@ -108,16 +108,16 @@ export function paintPlain(canvas, paper) {
   begun(canvas, paper, paper.plain);
 }
 
-/** Kept patches clear and, if wanted, tinted by importance; pruned ones faint. */
+/** Kept patches clear and tinted by importance; pruned ones faint. */
 export function paintKept(canvas, paper, { boxes, importance }, kept) {
   const draw = begun(canvas, paper, paper.bare);
-  const shown = boxes.map((box, i) => i).filter((i) => !isSpecial(boxes[i]));
+  const patches = boxes.map((box, i) => i).filter((i) => !isSpecial(boxes[i]));
   const places = new Map(
-    paper.places(shown.map((i) => boxes[i])).map((place, at) => [shown[at], place]),
+    paper.places(patches.map((i) => boxes[i])).map((place, at) => [patches[at], place]),
   );
-  for (const i of shown)
+  for (const i of patches)
     if (!kept[i]) draw.drawImage(paper.pruned, ...places.get(i), ...places.get(i));
-  const left = shown.filter((i) => kept[i]);
+  const left = patches.filter((i) => kept[i]);
   const strength = strengths(left.map((i) => importance?.[i] ?? 1));
   const order = left.map((i, at) => [i, strength?.[at]]).sort((a, b) => a[1] - b[1]); // the more important wins
   for (const [i, strong] of order) {
@@ -141,10 +141,10 @@ function strengths(weights) {
 /** The places lit that answer the query, or one word of it: the brighter, the more they count. */
 export function paintMatches(canvas, paper, matches, word) {
   const draw = begun(canvas, paper, paper.dim);
-  const shown =
+  const lit =
     word === null ? matches.map((_, i) => i).filter((i) => matches[i].score > 0) : [word];
-  const places = shown.map((i) => paper.places(matches[i].boxes));
-  for (const [place, strength] of lights(shown.map((i, at) => [places[at], matches[i].score]))) {
+  const places = lit.map((i) => paper.places(matches[i].boxes));
+  for (const [place, strength] of lights(lit.map((i, at) => [places[at], matches[i].score]))) {
     draw.drawImage(paper.plain, ...place, ...place);
     tint(draw, paper, LIT, between(LIT_ALPHA, strength), place);
   }
@@ -152,13 +152,13 @@ export function paintMatches(canvas, paper, matches, word) {
   if (word !== null && !colours.has(word)) colours.set(word, WORDS[0]);
   const size = Math.max(11, Math.round(paper.width / 62));
   const taken = places.flat();
-  shown.forEach((i, at) => {
+  lit.forEach((i, at) => {
     if (!colours.has(i)) return;
     draw.strokeStyle = colours.get(i);
     draw.lineWidth = Math.max(2, size / 7);
     for (const [x, y, w, h] of places[at]) draw.strokeRect(x, y, w, h);
   });
-  shown.forEach((i, at) => {
+  lit.forEach((i, at) => {
     if (colours.has(i) && places[at].length)
       tag(draw, paper, bare(matches[i].word), colours.get(i), places[at][0], taken, size);
   });
@@ -168,7 +168,7 @@ export function paintMatches(canvas, paper, matches, word) {
 function lights(words) {
   const sums = new Map();
   for (const [places, score] of words) {
-    for (const place of new Map(places.map((found) => [found.join(), found])).values()) {
+    for (const place of new Map(places.map((each) => [each.join(), each])).values()) {
       const [, sum] = sums.get(place.join()) ?? [place, 0];
       sums.set(place.join(), [place, sum + Math.max(score, 0)]);
     }

@@ -1,26 +1,26 @@
 // Which patches of a page stay, computed here where it is a threshold on what the page has sent.
 
-const ratio = { name: "ratio", label: "share dropped", low: 0, high: 0.95, step: 0.05, value: 0.5 };
+const ratio = { name: "ratio", label: "share pruned", low: 0, high: 0.95, step: 0.05, value: 0.5 };
 
 export const STRATEGIES = [
   {
     name: "docpruner",
-    rule: "Keeps importance > μ + k·σ: the page itself decides how much goes.",
+    rule: "Keeps patches of importance > μ + k·σ, so each page decides how much is pruned.",
     knob: { name: "k", label: "k", low: -1, high: 1.5, step: 0.05, value: -0.25 },
   },
   {
     name: "attention-ratio",
-    rule: "Drops the same share of every page, the least important patches.",
+    rule: "Prunes the same share of every page, the least important patches first.",
     knob: ratio,
   },
   {
     name: "attention-threshold",
-    rule: "Keeps importance above one constant, the same for all pages.",
+    rule: "Keeps patches above one importance, the same for all pages.",
     knob: { name: "threshold", label: "threshold", low: 0, step: 0.01 },
   },
   {
     name: "random",
-    rule: "Drops the same share of every page at random: what any rule has to beat.",
+    rule: "Prunes the same share of every page at random: the baseline to beat.",
     knob: ratio,
   },
 ];

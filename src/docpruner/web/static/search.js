@@ -1,4 +1,4 @@
-// Search: a question, and the pages that answer it.
+// Search: a query, and the pages that answer it.
 
 import { documents, get } from "./api.js";
 import { wide } from "./charts.js";
@@ -8,10 +8,10 @@ import { thumb } from "./thumbs.js";
 
 const STEP = 12; // hits at a time
 const MOST = 100; // that the server gives
-const COVERS = 12; // documents shown when nothing is asked
+const COVERS = 12; // documents listed when there is no query
 const FILTERS = ["document", "pages", "metadata"];
 
-let shown = ""; // the question and filters whose hits are on the page
+let onPage = ""; // the query and filters whose hits are on the page
 let answer = null;
 let waiting = new AbortController();
 
@@ -37,44 +37,44 @@ export function show(params) {
   for (const name of FILTERS) $(`in-${name}`).value = params[name] ?? "";
   $("narrow").open ||= FILTERS.some((name) => params[name]);
   suggestNames();
-  const wanted = JSON.stringify(params);
-  if (wanted === shown) return;
+  const key = JSON.stringify(params);
+  if (key === onPage) return;
   waiting.abort();
   waiting = new AbortController();
-  if (params.q) ask(params, wanted, waiting.signal);
-  else covers(wanted);
+  if (params.q) ask(params, key, waiting.signal);
+  else covers(key);
 }
 
 /** The hit of the last search on a page, if it is one and its words are known. */
 export function hitOn(query, document, page) {
   if (answer?.query !== query || !answer.worded) return null;
-  return answer.hits.find((hit) => String(hit.document) === document && hit.page === page) ?? null;
+  return answer.hits.find((hit) => hit.document === document && hit.page === page) ?? null;
 }
 
 /** The hits of the last search, if that was the query. */
 export const hitsOf = (query) => (answer?.query === query ? answer.hits : []);
 
-/** The question with its filters, if it is the last one asked. */
+/** The query with its filters, if it is the last one asked. */
 export const lastAsked = (query) => (current().q === query ? current() : { q: query });
 
 /** Forget the hits: the index has changed. */
 export function outdate() {
   waiting.abort();
-  shown = "";
+  onPage = "";
   answer = null;
 }
 
-const current = () => (shown ? JSON.parse(shown) : {});
+const current = () => (onPage ? JSON.parse(onPage) : {});
 const filters = () =>
   Object.fromEntries(FILTERS.map((name) => [name, $(`in-${name}`).value.trim()]));
 const first = () => document.querySelector("#view-search .hits a");
 
-async function ask(params, wanted, signal) {
+async function ask(params, key, signal) {
   const more = answer !== null && params.q === current().q;
-  shown = "";
+  onPage = "";
   $("covers").hidden = true;
   trouble($("search-trouble"), null);
-  $("search-told").textContent = "Searching …";
+  $("search-summary").textContent = "Searching…";
   $("view-search").classList.add("busy");
   if (!more) $("hits").replaceChildren();
   $("more").hidden = true;
@@ -83,29 +83,27 @@ async function ask(params, wanted, signal) {
     const quick = await get("api/search", { ...rest, k, words: false }, signal);
     const known = more ? answer.hits : [];
     answer = quick;
-    shown = wanted;
+    onPage = key;
     fill(quick, params, Number(k));
     putWords(quick.hits, known);
     addWords(quick.hits, { ...rest, k }, signal);
   } catch (failure) {
     if (failure.name === "AbortError") return;
     answer = null;
-    $("search-told").textContent = "";
+    $("search-summary").textContent = "";
     $("hits").replaceChildren();
-    trouble($("search-trouble"), failure, () => ask(params, wanted, signal));
+    trouble($("search-trouble"), failure, () => ask(params, key, signal));
   } finally {
     if (!signal.aborted) $("view-search").classList.remove("busy");
   }
 }
 
 function fill({ hits, milliseconds }, params, k) {
-  const told = hits.length
-    ? `${plural(hits.length, "page")}, the best first`
-    : "No page answers that.";
-  $("search-told").textContent = hits.length
-    ? `${told} · ${count(Math.max(1, milliseconds))} ms`
-    : told;
-  say(told);
+  const summary = hits.length ? `${plural(hits.length, "page")}, best first` : "No pages found.";
+  $("search-summary").textContent = hits.length
+    ? `${summary} · ${count(Math.max(1, milliseconds))} ms`
+    : summary;
+  say(summary);
   const best = hits[0]?.score || 1;
   const already = $("hits").children.length;
   const cards = hits.map((hit) => card(hit, params.q, best));
@@ -115,18 +113,18 @@ function fill({ hits, milliseconds }, params, k) {
   if (!hits.length) {
     const narrowed = FILTERS.some((name) => params[name]);
     const advice = narrowed
-      ? "Try other words, or narrow down less."
-      : "Is the index empty? Documents are added on the Index page, or by docpruner index.";
+      ? "Try other words or fewer filters."
+      : "The index may be empty. Add documents on the Index page or with docpruner index.";
     $("search-trouble").replaceChildren(el("p", { class: "message" }, advice));
   }
 }
 
 /** The words that matched are read from the files of the hits; nobody waits for that. */
 async function addWords(cards, query, signal) {
-  const told = await get("api/search", query, signal).catch(() => null);
-  if (!told || signal.aborted) return;
-  answer = { ...told, worded: true };
-  putWords(cards, told.hits);
+  const whole = await get("api/search", query, signal).catch(() => null);
+  if (!whole || signal.aborted) return;
+  answer = { ...whole, worded: true };
+  putWords(cards, whole.hits);
 }
 
 /** Below each card what is known of its words. */
@@ -177,18 +175,18 @@ function card(hit, query, best) {
   );
 }
 
-/** Without a question: the documents, to look into. */
-async function covers(wanted) {
+/** Without a query: the documents, to browse. */
+async function covers(key) {
   answer = null;
   $("hits").replaceChildren();
   $("more").hidden = true;
-  $("search-told").textContent = "";
+  $("search-summary").textContent = "";
   $("view-search").classList.remove("busy");
   trouble($("search-trouble"), null);
   try {
     const all = await documents();
     if ($("q").value) return;
-    shown = wanted;
+    onPage = key;
     const cards = all
       .slice(0, COVERS)
       .map(({ id, name, pages }) =>
@@ -215,11 +213,11 @@ async function covers(wanted) {
           { class: "message" },
           "This index is empty. Add documents on the ",
           el("a", { href: "#/index" }, "Index"),
-          " page, or with docpruner index.",
+          " page or with docpruner index.",
         ),
       );
   } catch (failure) {
-    trouble($("search-trouble"), failure, () => covers(wanted));
+    trouble($("search-trouble"), failure, () => covers(key));
   }
 }
 

@@ -43,7 +43,7 @@ async function add(files) {
   $("choose").disabled = true;
   try {
     check(files, await stats());
-    progress("sending", files, null);
+    progress("Uploading", files, null);
     const form = new FormData();
     for (const file of files) form.append("files", file, file.name);
     const { job } = await send("api/documents", form);
@@ -62,50 +62,50 @@ function check(files, { max_files: most = Infinity, max_upload: largest = Infini
   if (files.length > most)
     throw new Failure(
       "many",
-      `These are ${plural(files.length, "file")}; add ${count(most)} or fewer at once`,
+      `That is ${plural(files.length, "file")}; you can add up to ${count(most)} at once`,
     );
   if (size > largest)
     throw new Failure(
       "large",
-      `These are ${bytes(size)}; the server takes ${bytes(largest)} at once`,
+      `That is ${bytes(size)}; you can add up to ${bytes(largest)} at once`,
     );
 }
 
 async function follow(job, files) {
   for (;;) {
-    const told = await get(`api/jobs/${encodeURIComponent(job)}`);
-    if (told.state === "failed")
-      throw new Failure("failed", told.error ?? "The documents could not be added");
-    if (told.state === "done") {
+    const state = await get(`api/jobs/${encodeURIComponent(job)}`);
+    if (state.state === "failed")
+      throw new Failure("failed", state.error ?? "The documents could not be added");
+    if (state.state === "done") {
       await whenDone();
-      return finished(told);
+      return finished(state);
     }
-    progress(`${plural(told.pages, "page")} in`, files, told.share);
+    progress("Adding", files, state.share, `: ${plural(state.pages, "page")} done`);
     await new Promise((resolve) => setTimeout(resolve, PAUSE));
   }
 }
 
-function progress(text, files, share) {
+function progress(doing, files, share, rest = "") {
   const what = files.length === 1 ? files[0].name : plural(files.length, "file");
   const bar = el("div", {
     class: "track",
     role: "progressbar",
-    "aria-label": `Adding ${what}`,
+    "aria-label": `${doing} ${what}`,
     "aria-valuemin": 0,
     "aria-valuemax": 100,
     "aria-valuenow": share === null ? null : Math.round(100 * share),
   });
   bar.append(wide(el("i", { class: "part-kept" }), share ?? 0.02));
-  $("job").replaceChildren(el("p", {}, `Adding ${what}: ${text} …`), bar);
+  $("job").replaceChildren(el("p", {}, `${doing} ${what}${rest}…`), bar);
 }
 
 function finished({ pages, kept, documents, problems }) {
   const { unchanged = 0 } = typeof documents === "object" && documents !== null ? documents : {};
-  const told = pages
+  const summary = pages
     ? `${plural(pages, "page")} added, ${percent(kept, 0)} of their vectors kept.`
     : unchanged && !problems.length
-      ? "Nothing new: the index has these documents already."
-      : "No page was added.";
+      ? "Nothing new: these documents are already in the index."
+      : "No pages were added.";
   const list = problems.map(({ name, page, reason, remedy }) =>
     el(
       "li",
@@ -116,7 +116,7 @@ function finished({ pages, kept, documents, problems }) {
     ),
   );
   $("job").replaceChildren(
-    el("p", { class: "done" }, told),
+    el("p", { class: "done" }, summary),
     list.length
       ? el(
           "div",

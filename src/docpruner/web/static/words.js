@@ -1,4 +1,4 @@
-// The words of a query on a page, and the other pages that it found.
+// The words of a query on a page, and the other pages that answer it.
 
 import { WORDS, wordColours } from "./colours.js";
 import { $, bare, el } from "./elements.js";
@@ -8,12 +8,12 @@ import { hitsOf } from "./search.js";
 /** The words of the query with their scores; a click shows one alone. */
 export function showWords(hit, word, choose) {
   if (!hit) {
-    $("word-told").textContent = "Nothing on this page answers the query.";
+    $("word-summary").textContent = "Nothing on this page matches the query.";
     return $("words").replaceChildren();
   }
   const colours = wordColours(hit.matches);
   const answers = new Map(hit.matched.map(({ query, page }) => [query, page]));
-  $("word-told").replaceChildren(
+  $("word-summary").replaceChildren(
     "Score ",
     el("strong", {}, hit.score.toFixed(2)),
     ", word by word:",
@@ -36,12 +36,12 @@ export function showWords(hit, word, choose) {
     .sort((a, b) => b.score - a.score);
   const each = strongest.map(({ word: text, score, place }) => {
     const asked = bare(text);
-    const found = answers.get(asked);
-    const told =
-      found && found.toLowerCase() !== asked.toLowerCase()
-        ? [asked, el("span", { class: "found" }, "\u00a0→ ", found)]
+    const answer = answers.get(asked);
+    const label =
+      answer && answer.toLowerCase() !== asked.toLowerCase()
+        ? [asked, el("span", { class: "found" }, "\u00a0→ ", answer)]
         : asked;
-    const made = chip(place, told, score, colours.get(place) ?? (word === place ? WORDS[0] : null));
+    const made = chip(place, label, score, colours.get(place) ?? (word === place ? WORDS[0] : null));
     made.classList.toggle("weak", !colours.has(place));
     return made;
   });
@@ -61,7 +61,7 @@ export function showOthers(at) {
         "a",
         {
           href: link("page", [id, page], { q: at.params.q }),
-          "aria-current": String(id) === at.document && page === at.page ? "true" : null,
+          "aria-current": id === at.document && page === at.page ? "true" : null,
         },
         el("span", { class: "soft" }, rank),
         `${name}, page ${page}`,

@@ -1,0 +1,1 @@
+"""Data to measure on: folders of one's own, and public benchmarks."""

@@ -1,0 +1,33 @@
+"""A hit as the API describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from docpruner.explain import matched_words
+from docpruner.hits import Hit
+from docpruner.types import Word
+from docpruner.web.names import document_id
+from docpruner.web.schemas import HitResponse, MatchedWord, MatchResponse, json_values
+
+
+def hit_response(rank: int, hit: Hit, name: str, words: Sequence[Word] | None) -> HitResponse:
+    """`words` are those of the page; None leaves out what they would tell."""
+    matched = [] if words is None else matched_words(hit, words)
+    return HitResponse(
+        rank=rank,
+        document=document_id(hit.document),
+        name=name,
+        page=hit.page,
+        score=round(hit.score, 4),
+        metadata=json_values(hit.metadata),
+        matched=[MatchedWord(query=word, page=text) for word, text in matched],
+        matches=[
+            MatchResponse(
+                word=match.word,
+                score=round(match.score, 4),
+                boxes=[[round(edge, 4) for edge in box] for box in match.boxes],
+            )
+            for match in hit.matches
+        ],
+    )

@@ -1,0 +1,247 @@
+"""The index behind the server: its documents, its pages, and searches in it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePath
+
+from docpruner.errors import AddError, EncoderError
+from docpruner.facade import Index
+from docpruner.hits import Hit
+from docpruner.pipeline.add_report import AddReport, ProgressCallback
+from docpruner.stores.contract import Reader
+from docpruner.stores.records import DocumentEntry, StoredPage
+from docpruner.web.error_responses import Refused
+from docpruner.web.hit_views import hit_response
+from docpruner.web.indexed_files import IndexedFiles
+from docpruner.web.lru_cache import LruCache
+from docpruner.web.names import document_id, short_names
+from docpruner.web.options import ServerOptions
+from docpruner.web.readers import PageWords
+from docpruner.web.schemas import (
+    DocumentResponse,
+    HitResponse,
+    IndexSettings,
+    SearchResponse,
+    StatsResponse,
+    json_values,
+)
+
+log = logging.getLogger(__name__)
+
+READING_SECONDS = 1.0  # for the words of all hits of a search
+ANSWERS_KEPT = 64  # whose words may be asked for next
+WRITER_SECONDS = 3.0  # to wait for another writer
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    query: str
+    k: int = 10
+    document: str | None = None
+    pages: tuple[int, int | None] | None = None
+    metadata: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Documents:
+    """All documents at one moment, and what they are called."""
+
+    version: Hashable  # of the index
+    by_id: Mapping[str, DocumentEntry]
+    short_names: Mapping[str, str]  # by the names that the index knows them by
+
+    def entry(self, document: str) -> DocumentEntry:
+        if document not in self.by_id:
+            raise Refused(404, "the index has no such document; it may have been removed")
+        return self.by_id[document]
+
+    def name_of(self, document: str) -> str:
+        """Of one that was removed a moment ago too."""
+        return self.short_names.get(document) or PurePath(document).name
+
+
+class IndexView:
+    """An index as the routes see it. Any thread may use it."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self.files = IndexedFiles()
+        self._words = PageWords(self.files)
+        self._searching = threading.Lock()  # tokenizers must not be used by two threads at once
+        self._documents: Documents | None = None
+        self._answers: LruCache[tuple[Hashable, str], list[Hit]] = LruCache(ANSWERS_KEPT)
+
+    def close(self) -> None:
+        self._words.close()
+        self.index.close()
+
+    def warm_up(self) -> None:
+        """Load the encoder and list the documents, so that the first search need not."""
+        with self._searching:
+            _ = self.index.encoder
+        self.documents()
+        self._words.warm_up()
+
+    def stats(self, options: ServerOptions) -> StatsResponse:
+        stats = self.index.stats()
+        settings = stats.settings
+        named = asdict(settings) | {"encoder": _without_folders(settings.encoder)}
+        return StatsResponse(
+            **asdict(stats) | {"settings": IndexSettings(**named)},
+            name=_last_part(self.index.location),
+            row_bytes=settings.row_bytes,
+            changes_allowed=options.allow_changes,
+            max_upload=options.max_upload,
+            max_files=options.max_files,
+        )
+
+    # ------------------------------------------------------------------ documents and pages
+
+    def documents(self) -> Documents:
+        with self.index.reader() as reader:
+            return self._documents_of(reader)
+
+    def page(self, document: str, number: int) -> tuple[DocumentEntry, StoredPage]:
+        """A page, and the document that it belongs to."""
+        with self.index.reader() as reader:
+            documents = self._documents_of(reader)
+            entry = documents.entry(document)
+            stored = reader.page(entry.name, number)
+        if stored is None:
+            name = documents.name_of(entry.name)
+            raise Refused(404, f"{name} has no page {number} in the index; it has {entry.pages}")
+        return entry, stored
+
+    def listed(self) -> list[DocumentResponse]:
+        documents = self.documents()
+        return [
+            DocumentResponse(
+                id=key,
+                name=documents.name_of(entry.name),
+                pages=entry.pages,
+                metadata=json_values(entry.metadata),
+            )
+            for key, entry in documents.by_id.items()
+        ]
+
+    def _documents_of(self, reader: Reader) -> Documents:
+        """Made once for each version of the index."""
+        version = reader.version
+        documents = self._documents
+        if documents is None or documents.version != version:
+            entries = reader.documents()
+            documents = Documents(
+                version,
+                {document_id(entry.name): entry for entry in entries},
+                short_names(entry.name for entry in entries),
+            )
+            self._documents = documents
+        return documents
+
+    # ------------------------------------------------------------------ changes
+
+    def add(self, files: Sequence[Path], progress: ProgressCallback) -> AddReport:
+        """Add files; what can't be added is in the report, also if that is all of them."""
+        try:
+            return self.index.add(files, progress=progress)
+        except AddError as error:
+            report: AddReport = error.report
+            return report
+
+    def delete(self, document: str) -> str:
+        """Take a document out, and say what it was called."""
+        documents = self.documents()
+        entry = documents.entry(document)
+        self.index.delete(entry.name, wait=WRITER_SECONDS)
+        return documents.name_of(entry.name)
+
+    # ------------------------------------------------------------------ search
+
+    def search(self, request: SearchRequest, *, words: bool = True) -> SearchResponse:
+        """`words` are read from the files of the hits, which takes longer than the search."""
+        began = time.monotonic()
+        hits = self._hits(request)
+        milliseconds = round(1000 * (time.monotonic() - began), 1)
+        responses = self._described(hits, words=words)
+        return SearchResponse(query=request.query, milliseconds=milliseconds, hits=responses)
+
+    def hit(self, query: str, document: str, number: int) -> HitResponse:
+        """What one page has to say to a query, in words too."""
+        (response,) = self._described([self.hit_on(query, document, number)], words=True)
+        return response
+
+    def hit_on(self, query: str, document: str, number: int) -> Hit:
+        entry, _ = self.page(document, number)
+        key = (self.documents().version, repr((query, entry.name, number)))
+        known = self._answers.get(key)
+        if known is None:
+            with self._encoding():
+                hit = self.index.hit(query, entry.name, number)
+            if hit is None:
+                raise Refused(404, "that page has just been removed from the index")
+            known = [hit]
+            self._answers.put(key, known)
+        return known[0]
+
+    def _hits(self, request: SearchRequest) -> list[Hit]:
+        version = self.documents().version
+        known = self._answers.get((version, repr(request)))
+        if known is not None:
+            return known
+        with self._encoding():
+            hits = self.index.search(
+                request.query,
+                request.k,
+                documents=() if request.document is None else request.document,
+                pages=request.pages,
+                metadata=request.metadata,
+            )
+        if self.documents().version == version:
+            self._answers.put((version, repr(request)), hits)
+        return hits
+
+    @contextmanager
+    def _encoding(self) -> Iterator[None]:
+        """For one query at a time; what the encoder can't read is the query's fault."""
+        with self._searching:
+            _ = self.index.encoder  # it is not if it can't be loaded
+            try:
+                yield
+            except EncoderError as error:
+                log.info("%s", error)
+                raise Refused(422, "q: the encoder can't read this query") from None
+
+    def _described(self, hits: Sequence[Hit], *, words: bool) -> list[HitResponse]:
+        documents = self.documents()
+        unread = [hit for hit in hits if words and not hit.tells_words]
+        entries = [(documents.by_id.get(document_id(hit.document)), hit.page) for hit in unread]
+        there = [(entry, page) for entry, page in entries if entry is not None]
+        read = self._words.of(there, READING_SECONDS)
+        return [
+            hit_response(
+                rank,
+                hit,
+                documents.name_of(hit.document),
+                read.get((hit.document, hit.page), ()) if words else None,
+            )
+            for rank, hit in enumerate(hits, 1)
+        ]
+
+
+def _without_folders(encoder: str) -> str:
+    """A model in a folder by the folder's name; others have no path to hide."""
+    return Path(encoder).name if Path(encoder).is_absolute() else encoder
+
+
+def _last_part(location: str) -> str:
+    """Of a path or an address: the rest is nobody's business."""
+    if "://" not in location:
+        return Path(location).resolve().name
+    scheme, _, rest = location.partition("://")
+    return rest.rstrip("/").rpartition("/")[2].rpartition("@")[2].partition("?")[0] or scheme

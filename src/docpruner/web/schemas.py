@@ -1,0 +1,154 @@
+"""What the API answers, as its OpenAPI document describes it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, cast
+
+from pydantic import BaseModel, Field, JsonValue
+
+from docpruner.types import Metadata
+
+BoxEdges = Annotated[list[float], Field(min_length=4, max_length=4)]
+"""x0, y0, x1, y1 as fractions of the page, from its top left corner."""
+
+
+def json_values(metadata: Metadata) -> dict[str, JsonValue]:
+    """The same; only pydantic has a type of its own for it."""
+    return cast(dict[str, JsonValue], dict(metadata))
+
+
+class ErrorDetail(BaseModel):
+    code: str
+    message: str
+
+
+class ErrorResponse(BaseModel):
+    error: ErrorDetail
+
+
+class HealthResponse(BaseModel):
+    status: Literal["ok"]
+    version: str
+
+
+class IndexSettings(BaseModel):
+    encoder: str
+    dim: int
+    spec: str
+    codec: str
+    importances: bool
+    version: str
+
+
+class StatsResponse(BaseModel):
+    name: str
+    documents: int
+    pages: int
+    missing_pages: int
+    pages_without_words: int
+    vectors: int
+    vectors_unpruned: int
+    bytes_on_disk: int
+    bytes_of_vectors: int
+    bytes_reclaimable: int
+    bytes_unpruned_float16: int
+    pruned: float
+    pruned_by_page: dict[str, float]
+    pruned_histogram: list[int]
+    row_bytes: int
+    settings: IndexSettings
+    changes_allowed: bool
+    max_upload: int  # bytes
+    max_files: int  # of one upload
+
+
+class DocumentResponse(BaseModel):
+    id: str
+    name: str
+    pages: int
+    metadata: dict[str, JsonValue]
+
+
+class DocumentsResponse(BaseModel):
+    documents: list[DocumentResponse]
+
+
+class MatchedWord(BaseModel):
+    query: str
+    page: str
+
+
+class MatchResponse(BaseModel):
+    word: str
+    score: float
+    boxes: list[BoxEdges]
+
+
+class HitResponse(BaseModel):
+    rank: int
+    document: str
+    name: str
+    page: int
+    score: float
+    metadata: dict[str, JsonValue]
+    matched: list[MatchedWord]
+    matches: list[MatchResponse]
+
+
+class SearchResponse(BaseModel):
+    query: str
+    milliseconds: float
+    hits: list[HitResponse]
+
+
+class PageResponse(BaseModel):
+    document: str
+    name: str
+    page: int
+    pages: int
+    width: float
+    height: float
+    words_from: str
+    patches: int
+    kept_vectors: int  # stored, special tokens included
+    vectors: int  # before reduction, special tokens included
+    boxes: list[BoxEdges]  # of the patches
+    importance: list[float] | None
+    kept: list[int]  # of each patch: 1 if a stored vector came from it
+    mean: float | None
+    std: float | None
+    entropy: float | None
+    threshold: float | None
+
+
+class ReductionResponse(BaseModel):
+    spec: str
+    kept: list[int]
+    vectors: int
+    bytes: int
+    threshold: float | None
+
+
+class JobStartedResponse(BaseModel):
+    job: str
+
+
+class JobProblem(BaseModel):
+    name: str
+    page: int | None
+    reason: str
+    remedy: str
+
+
+class JobResponse(BaseModel):
+    state: Literal["running", "done", "failed"]
+    share: float
+    pages: int
+    kept: float
+    documents: dict[str, int]
+    problems: list[JobProblem]
+    error: str | None
+
+
+class DeletedResponse(BaseModel):
+    deleted: str

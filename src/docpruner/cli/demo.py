@@ -61,14 +61,15 @@ def run(
         print_json({**values, "pictures": [str(picture) for picture in pictures]})
         return
     to = console()
-    show_stats(to, str(where), stats)
+    show_stats(str(where), stats)
     for question in questions:
         if question["query_id"] in PRINTED:
             to.print(styled("\n[bold cyan]{}[/]", question["text"]))
             show_hits(views[question["query_id"]])
     to.print(
         f"The right page comes first for [green]{right} of {len(questions)}[/] questions; "
-        f"{stats.pages_without_words} pages have no words, which takes --ocr or a model that sees."
+        f"{stats.pages_without_words} pages have no words: to find those takes --ocr or a model "
+        "that sees pictures."
     )
     for picture, what in pictures.items():
         to.print(styled("{}: {}", shown_path(str(picture)), what))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.table import Table
 
 from docpruner.cli.arguments import IndexArgument
@@ -40,13 +39,13 @@ def show(index: IndexArgument, json: JsonOption = False) -> None:
     if json:
         print_json(asdict(stats))
         return
-    show_stats(console(), index, stats)
+    show_stats(index, stats)
 
 
-def show_stats(to: Console, folder: str, stats: Stats) -> None:
+def show_stats(location: str, stats: Stats) -> None:
     settings = stats.settings
     table = plain_table()
-    table.add_row("index", plain(shown_path(folder), "bold"))
+    table.add_row("index", plain(shown_path(location), "bold"))
     table.add_row("encoder", styled(f"{{}}, {settings.dim} dimensions", settings.encoder))
     table.add_row("reduction", plain(settings.spec))
     kept = "" if settings.importances else "; without the importances of pruned patches"
@@ -60,18 +59,17 @@ def show_stats(to: Console, folder: str, stats: Stats) -> None:
     table.add_row("unpruned", f"{shown_bytes(stats.bytes_unpruned_float16)} in float16")
     print_table(table)
     if stats.pages:
+        to = console()
         block = "#" if to.options.ascii_only else "█"
         print_table(_distribution(stats, block, max(1, min(BAR, to.width - LABELS))))
 
 
 def _on_disk(stats: Stats) -> str:
-    text = f"{shown_bytes(stats.bytes_on_disk)}, of that vectors "
-    text += shown_bytes(stats.bytes_of_vectors)
+    text = f"{shown_bytes(stats.bytes_on_disk)}, {shown_bytes(stats.bytes_of_vectors)} of vectors"
     if stats.bytes_unpruned_float16:
         text += f": {saving(stats.bytes_on_disk, stats.bytes_unpruned_float16)}"
     if stats.bytes_reclaimable:
-        room = shown_bytes(stats.bytes_reclaimable)
-        text += f"; [yellow]{room} can be given back[/] by docpruner compact"
+        text += f"; docpruner compact frees [yellow]{shown_bytes(stats.bytes_reclaimable)}[/]"
     return text
 
 

@@ -174,7 +174,7 @@ def _sheet_table(pages: Pages, views: Sequence[PruningView], problems: int) -> T
         table.add_row(name, plain(value))
     low, high = (choose(views, key=lambda view: view.share) for choose in (min, max))
     if len(views) > 1:
-        table.add_row("of a page", f"{_share(low)} to {_share(high)}")
+        table.add_row("per page", f"{_share(low)} to {_share(high)}")
     return table
 
 

@@ -100,11 +100,11 @@ def questions(data: Path, count: int) -> list[str]:
 
 @contextmanager
 def served(index: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "docpruner", "serve", str(index), "--port", "0"]
+    command = [sys.executable, "-m", "docpruner", "serve", str(index), "--port", "0", "--no-token"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
-            yield server.stdout.readline().split(" at ")[-1].split(",")[0].strip()
+            yield server.stdout.readline().split(" at ")[-1].split(" (")[0]
         finally:
             server.terminate()
 

@@ -102,9 +102,7 @@ def test_a_link_out_of_the_folder_is_refused(folder, tmp_path):
     """Its file has another path, by which no answer could name it."""
     outside = (folder / "pdfs" / "site-plan.png").rename(tmp_path / "plan.png")
     (folder / "pdfs" / "site-plan.png").symlink_to(outside)
-    with pytest.raises(
-        DataError, match=r"plan\.png: lies outside .*pdfs, where a link leads"
-    ):
+    with pytest.raises(DataError, match=r"plan\.png: lies outside .*pdfs, where a link leads"):
         load_folder(folder)
 
 

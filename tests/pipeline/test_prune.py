@@ -16,7 +16,7 @@ from docpruner.pages.file_source import FileSource
 from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.prune import Pruned, prune
 from docpruner.stores.folder.store import FolderStore
-from docpruner.stores.page_map import pack
+from docpruner.stores.page_map_bytes import pack
 from docpruner.stores.records import StoredPage
 from docpruner.stores.settings import Settings
 from pipeline.made import SAMPLE_PDFS, WordEncoder, builtin, text_pdf

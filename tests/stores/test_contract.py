@@ -43,7 +43,7 @@ LOCATIONS = {
     "one-file": "one-file://{}/index.pickle",  # examples/one_file_store.py
 }
 
-EXACTNESS = {"float32": 1e-6, "float16": 1e-6, "int8": 1e-4, "binary": 1e-4}  # a query vector
+EXACTNESS = dict.fromkeys(CODEC_NAMES, 1e-4) | {"float32": 1e-6, "float16": 1e-6}  # a query vector
 REPORT, NOTES = "/data/2024/report.pdf", "/data/2023/notes [old].pdf"
 
 

@@ -3,7 +3,7 @@
 import re
 import shutil
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -17,13 +17,13 @@ REPORT, ARTICLE = "annual-report.pdf", "tidal-energy-article.pdf"
 QUESTION = "In which part of the world did sales go down?"
 EVIL = "<img src=x onerror=alert(1)>.png"  # and its file is gone
 PHONE = {"width": 390, "height": 844}
-SECRET = "correct-horse"
+SECRET = "correct-hörse 100%"
 
 
 @pytest.fixture(scope="module")
 def site(samples_index, tmp_path_factory):
     index = shutil.copytree(samples_index, tmp_path_factory.mktemp("browser") / "samples.idx")
-    with serving(index, "--allow-changes") as site:
+    with serving(index, "--allow-changes", "--no-token") as site:
         yield site
 
 
@@ -232,7 +232,7 @@ def test_the_original_file_can_be_had(page, site):
     page.goto(site.page(REPORT, 3))
     expect(page.locator("#page-number")).to_have_text("page 3 of 13")
     with page.expect_download() as saved:
-        page.get_by_role("link", name="Download").click()
+        page.get_by_role("button", name="Download").click()
     assert saved.value.path().read_bytes() == (SAMPLES / REPORT).read_bytes()
 
 
@@ -490,21 +490,73 @@ def test_a_server_that_is_gone_is_told_and_tried_again(visit, site):
     visit.wrong.clear()
 
 
-def test_a_token_is_taken_from_the_address_and_needed(browser, guarded):
+def test_a_token_is_taken_from_the_address_and_stands_in_no_other(browser, guarded):
     visit = Visit.begin(browser, guarded)
     page = visit.page
-    page.goto(f"{guarded.address}?token={SECRET}#/search?q=travel&document=*.pdf")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{guarded.address}#token={quote(SECRET)}")
+    expect(page.locator(".loaded").first).to_be_visible()
+    assert page.url == guarded.address
+    page.goto(f"{guarded.address}#/search?q=travel&document=*.pdf")
     expect(page.locator("#hits .loaded").first).to_be_visible()
-    assert SECRET not in page.url
     page.reload()
     expect(page.locator("#hits .loaded").first).to_be_visible()
+    page.locator("#hits a").first.click()
+    expect(page.locator("#page-number")).to_contain_text("of 2")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download").click()
+    assert saved.value.suggested_filename == "travel-expense-form.pdf"
+    original = (SAMPLES / "travel-expense-form.pdf").read_bytes()
+    assert saved.value.path().read_bytes() == original
     page.goto(f"{guarded.address}#/index")
     expect(page.locator("#stat-pages")).to_be_visible()
     expect(page.locator("#add")).to_be_hidden()  # changes are not allowed here
     expect(page.get_by_role("button", name=re.compile("^Remove"))).to_have_count(0)
+    assert any("/image" in url for url in asked)
+    assert any("/original" in url for url in asked)
+    assert not any(quote(SECRET) in url or "token=" in url for url in asked)
+    assert "Failed to load" in visit.wrong.pop()  # the picture of the file that is gone
     visit.end()
 
-    stranger = Visit.begin(browser, guarded)
-    stranger.page.goto(f"{guarded.address}#/index")
-    expect(stranger.page.get_by_role("alert")).to_contain_text("needs a token")
-    stranger.page.context.close()
+
+def test_a_token_in_the_query_works_too(browser, guarded):
+    visit = Visit.begin(browser, guarded)
+    visit.page.goto(f"{guarded.address}?token={quote(SECRET)}#/search?q=travel&document=*.pdf")
+    expect(visit.page.locator("#hits .loaded").first).to_be_visible()
+    assert visit.page.url == f"{guarded.address}#/search?q=travel&document=*.pdf"
+    visit.end()
+
+
+def test_who_has_no_token_is_asked_for_it(browser, guarded):
+    visit = Visit.begin(browser, guarded)
+    page = visit.page
+    page.goto(f"{guarded.address}#/search?q=travel&document=*.pdf")
+    dialog = page.get_by_role("dialog", name="This index needs a token")
+    expect(dialog.get_by_label("Token", exact=True)).to_be_focused()
+    page.keyboard.type("something else")
+    page.keyboard.press("Enter")
+    expect(dialog.get_by_role("alert")).to_have_text("That isn't the right token.")
+    page.keyboard.type(SECRET)
+    page.keyboard.press("Enter")
+    expect(dialog).to_be_hidden()
+    expect(page.locator("#hits .loaded").first).to_be_visible()
+    expect(page.locator("#index-name")).to_have_text("few.idx")
+    assert SECRET not in page.url
+    assert all("401" in line for line in visit.wrong)
+    page.context.close()
+
+
+def test_a_picture_that_has_not_changed_is_not_sent_again(page, site):
+    requests = []
+    page.on("requestfinished", lambda request: "/image" in request.url and requests.append(request))
+    sizes = []
+    for visit in (lambda: page.goto(site.address), page.reload):
+        requests.clear()
+        visit()
+        expect(page.locator(".loaded").first).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        assert len(requests) >= 4
+        sizes.append([request.sizes()["responseBodySize"] for request in requests])
+    assert min(sizes[0]) > 1000
+    assert max(sizes[1]) == 0

@@ -8,9 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
-from rich.markup import escape
-from rich.table import Table
 
 from docpruner.cli.arguments import (
     NOTHING,
@@ -20,10 +17,21 @@ from docpruner.cli.arguments import (
     WaitOption,
     read_changes,
 )
-from docpruner.cli.output import JsonOption, console, counted, print_json, shown_path
+from docpruner.cli.output import (
+    JsonOption,
+    console,
+    counted,
+    plain,
+    print_json,
+    shown_path,
+    styled,
+)
+from docpruner.cli.tables import headed_table, print_table
 from docpruner.types import JsonValue, Metadata
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from docpruner.facade import Index
     from docpruner.stores.records import DocumentEntry
 
@@ -100,18 +108,21 @@ def chosen_documents(index: Index, globs: Sequence[str] | None) -> list[Document
 
 def show_documents(entries: Sequence[DocumentEntry], globs: Sequence[str]) -> None:
     if not entries:
-        asked = f"No document fits {escape(' '.join(globs))}" if globs else "The index is empty"
-        console().print(asked)
+        console().print(no_document(globs) if globs else "The index is empty")
         return
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("document", style="bold", overflow="fold")
-    table.add_column("pages", justify="right")
-    table.add_column("metadata", overflow="fold")
+    table = headed_table()
+    table.add_column("document", style="bold", no_wrap=True)
+    table.add_column("pages", justify="right", no_wrap=True)
+    table.add_column("metadata")
     for entry in entries:
         gone = " [yellow](gone)[/]" if file_is_gone(entry.name) else ""
-        name = escape(shown_path(entry.name)) + gone
-        table.add_row(name, f"{entry.pages:,}", escape(metadata_line(entry.metadata)))
-    console().print(table)
+        name = styled(f"{{}}{gone}", shown_path(entry.name))
+        table.add_row(name, f"{entry.pages:,}", plain(metadata_line(entry.metadata)))
+    print_table(table)
+
+
+def no_document(globs: Sequence[str]) -> Text:
+    return styled("No document fits {}", " ".join(globs))
 
 
 def file_is_gone(document: str) -> bool:

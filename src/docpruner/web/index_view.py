@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 
-from docpruner.errors import AddError
+from docpruner.errors import AddError, EncoderError
 from docpruner.facade import Index
 from docpruner.hits import Hit
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
@@ -16,6 +18,7 @@ from docpruner.stores.contract import Reader
 from docpruner.stores.records import DocumentEntry, StoredPage
 from docpruner.web.error_responses import Refused
 from docpruner.web.hit_views import hit_response
+from docpruner.web.indexed_files import IndexedFiles
 from docpruner.web.lru_cache import LruCache
 from docpruner.web.names import document_id, short_names
 from docpruner.web.options import ServerOptions
@@ -28,6 +31,8 @@ from docpruner.web.schemas import (
     StatsResponse,
     json_values,
 )
+
+log = logging.getLogger(__name__)
 
 READING_SECONDS = 1.0  # for the words of all hits of a search
 ANSWERS_KEPT = 64  # whose words may be asked for next
@@ -66,7 +71,8 @@ class IndexView:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self._words = PageWords()
+        self.files = IndexedFiles()
+        self._words = PageWords(self.files)
         self._searching = threading.Lock()  # tokenizers must not be used by two threads at once
         self._documents: Documents | None = None
         self._answers: LruCache[tuple[Hashable, str], list[Hit]] = LruCache(ANSWERS_KEPT)
@@ -175,7 +181,7 @@ class IndexView:
         key = (self.documents().version, repr((query, entry.name, number)))
         known = self._answers.get(key)
         if known is None:
-            with self._searching:
+            with self._encoding():
                 hit = self.index.hit(query, entry.name, number)
             if hit is None:
                 raise Refused(404, "that page has just been removed from the index")
@@ -188,7 +194,7 @@ class IndexView:
         known = self._answers.get((version, repr(request)))
         if known is not None:
             return known
-        with self._searching:
+        with self._encoding():
             hits = self.index.search(
                 request.query,
                 request.k,
@@ -200,10 +206,23 @@ class IndexView:
             self._answers.put((version, repr(request)), hits)
         return hits
 
+    @contextmanager
+    def _encoding(self) -> Iterator[None]:
+        """For one query at a time; what the encoder can't read is the query's fault."""
+        with self._searching:
+            _ = self.index.encoder  # it is not if it can't be loaded
+            try:
+                yield
+            except EncoderError as error:
+                log.info("%s", error)
+                raise Refused(422, "q: the encoder can't read this query") from None
+
     def _described(self, hits: Sequence[Hit], *, words: bool) -> list[HitResponse]:
         documents = self.documents()
-        unread = [(hit.document, hit.page) for hit in hits if words and not hit.tells_words]
-        read = self._words.of(unread, READING_SECONDS)
+        unread = [hit for hit in hits if words and not hit.tells_words]
+        entries = [(documents.by_id.get(document_id(hit.document)), hit.page) for hit in unread]
+        there = [(entry, page) for entry, page in entries if entry is not None]
+        read = self._words.of(there, READING_SECONDS)
         return [
             hit_response(
                 rank,

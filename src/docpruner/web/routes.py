@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from docpruner.explain import WhatIf
 from docpruner.search.filters import read_metadata, read_pages
@@ -100,7 +100,7 @@ async def hit(
 @routes.get(
     "/pages/{document}/{number}/image",
     response_class=Response,
-    responses={**PICTURE, **described(404)},
+    responses={**PICTURE, **described(404, 409)},
 )
 async def image(
     view: TheView,
@@ -118,7 +118,7 @@ async def image(
 
     def work() -> Response:
         drawing = page_drawing(view, document, number, width, overlay, q, word)
-        tag = drawing.tag()
+        tag = drawings.tag(drawing)
         headers = {"ETag": f'"{tag}"', "Cache-Control": "private, no-cache"}
         if if_none_match is not None and tag in if_none_match:
             return Response(status_code=304, headers=headers)
@@ -129,12 +129,12 @@ async def image(
 
 @routes.get(
     "/pages/{document}/{number}/original",
-    response_class=FileResponse,
-    responses={**FILE, **described(404)},
+    response_class=Response,
+    responses={**FILE, **described(404, 409)},
 )
 async def original(
     view: TheView, pools: ThePools, document: DocumentId, number: PageNumber
-) -> FileResponse:
+) -> Response:
     """The file that the page is from."""
     return await pools.light.run(lambda: original_file(view, document, number))
 

@@ -1,25 +1,40 @@
 // A page in small, with the places that matched.
 
-import { address, pagePath } from "./api.js";
+import { pagePath, picture } from "./api.js";
 import { wordColours } from "./colours.js";
 import { el, svg } from "./elements.js";
 
+const NEAR = "300px"; // of the window: pages that are as near as that are fetched
+const WIDTH = 320;
+
+const loaders = new WeakMap();
+const watcher = new IntersectionObserver(
+  (entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      watcher.unobserve(target);
+      loaders.get(target)();
+    }
+  },
+  { rootMargin: NEAR },
+);
+
+/** Its picture is fetched when it comes into view. */
 export function thumb(document, page, matches = []) {
-  const picture = el("img", {
-    src: address(pagePath(document, page, "/image"), { width: 320 }),
-    alt: "",
-    loading: "lazy",
-    decoding: "async",
+  const box = el("span", { class: "thumb" });
+  loaders.set(box, async () => {
+    try {
+      const image = await picture(pagePath(document, page, "/image"), { width: WIDTH });
+      image.alt = "";
+      box.replaceChildren(
+        el("span", { class: "thumb-page" }, image, matches.length ? marks(matches) : null),
+      );
+      box.classList.add("loaded");
+    } catch {
+      box.replaceChildren(el("span", { class: "no-picture" }, "No picture: the file can't be read"));
+    }
   });
-  const box = el(
-    "span",
-    { class: "thumb" },
-    el("span", { class: "thumb-page" }, picture, matches.length ? marks(matches) : null),
-  );
-  picture.addEventListener("load", () => box.classList.add("loaded"));
-  picture.addEventListener("error", () =>
-    box.replaceChildren(el("span", { class: "no-picture" }, "No picture: the file can't be read")),
-  );
+  watcher.observe(box);
   return box;
 }
 

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("datasets", reason="the extra eval is not installed")
 
-from docpruner.errors import DataError
+from docpruner.errors import DataError, SpecError
 from docpruner.evaluate.data.hub import load_benchmark
 from docpruner.evaluate.data.own_folder import load_folder
 from docpruner.evaluate.measuring.encoded import encode_data
@@ -77,6 +77,28 @@ def test_a_file_is_hashed_once_in_a_study(folder, monkeypatch):
     assert len(results.settings) == 3
     assert len(indexes(folder)) == 2
     assert hashed == {"red.png": 1, "green.png": 1, "blue.png": 1}
+
+
+@pytest.mark.parametrize(
+    ("methods", "message"),
+    [
+        ("docpruner:k=0,dokpruner", "dokpruner"),
+        ("attention-threshold-nfp:threshold=0.1", "noise-filtering prompt, which colours does not"),
+    ],
+)
+def test_settings_that_can_not_be_measured_fail_before_encoding(folder, methods, message):
+    study = Study(ColourEncoder(), methods, cache=folder.parent / "cache")
+    with pytest.raises(SpecError, match=message):
+        study.encode(load_folder(folder))
+    assert not (folder.parent / "cache").exists()
+
+
+def test_a_page_that_another_run_has_removed_meanwhile_is_named(folder):
+    data = encoded(folder)
+    (folder / "images" / "blue.png").unlink()
+    encoded(folder)
+    with pytest.raises(DataError, match=r"blue\.png#1 is no longer in .*: another evaluation"):
+        evaluate(data, [BASE], workers=1)
 
 
 def test_a_file_that_changes_is_hashed_again(folder):

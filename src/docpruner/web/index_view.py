@@ -17,7 +17,7 @@ from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.stores.contract import Reader
 from docpruner.stores.records import DocumentEntry, StoredPage
 from docpruner.web.error_responses import Refused
-from docpruner.web.hit_views import hit_response
+from docpruner.web.hit_views import hit_response, nothing_matches
 from docpruner.web.indexed_files import IndexedFiles
 from docpruner.web.lru_cache import LruCache
 from docpruner.web.names import document_id, short_names
@@ -169,7 +169,12 @@ class IndexView:
         hits = self._hits(request)
         milliseconds = round(1000 * (time.monotonic() - began), 1)
         responses = self._described(hits, words=words)
-        return SearchResponse(query=request.query, milliseconds=milliseconds, hits=responses)
+        return SearchResponse(
+            query=request.query,
+            milliseconds=milliseconds,
+            nothing_matches=nothing_matches(hits),
+            hits=responses,
+        )
 
     def hit(self, query: str, document: str, number: int) -> HitResponse:
         """What one page has to say to a query, in words too."""

@@ -76,7 +76,7 @@ async def search(
     metadata: Annotated[list[Short] | None, Query(max_length=10, examples=[["year=2024"]])] = None,
     words: bool = True,
 ) -> SearchResponse:
-    """The best pages. `words=false` answers sooner, but leaves `matched` empty."""
+    """The best pages. `words=false` answers sooner, but leaves `matched` and `snippet` empty."""
     request = SearchRequest(_not_blank(q), k, document, read_pages(pages), read_metadata(metadata))
     return await pools.search.run(lambda: view.search(request, words=words))
 

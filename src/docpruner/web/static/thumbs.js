@@ -2,7 +2,7 @@
 
 import { pagePath, picture } from "./api.js";
 import { wordColours } from "./colours.js";
-import { el, svg } from "./elements.js";
+import { el, sentence, svg } from "./elements.js";
 
 const NEAR = "300px"; // of the window: pages that are as near as that are fetched
 const WIDTH = 320;
@@ -30,8 +30,9 @@ export function thumb(document, page, matches = []) {
         el("span", { class: "thumb-page" }, image, matches.length ? marks(matches) : null),
       );
       box.classList.add("loaded");
-    } catch {
-      box.replaceChildren(el("span", { class: "no-picture" }, "No picture: the file can't be read"));
+    } catch (failure) {
+      const [reason] = failure.message.split(";");
+      box.replaceChildren(el("span", { class: "no-picture" }, sentence(reason)));
     }
   });
   watcher.observe(box);

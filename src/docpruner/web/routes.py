@@ -32,6 +32,7 @@ from docpruner.web.schemas import (
     SearchResponse,
     StatsResponse,
 )
+from docpruner.web.stats_view import stats_response
 
 routes = APIRouter(prefix="/api")
 
@@ -55,7 +56,7 @@ async def health() -> HealthResponse:
 
 @routes.get("/stats", responses=described())
 async def stats(view: TheView, pools: ThePools, options: TheOptions) -> StatsResponse:
-    return await pools.light.run(lambda: view.stats(options))
+    return await pools.light.run(lambda: stats_response(view.index, options))
 
 
 @routes.get("/documents", responses=described())

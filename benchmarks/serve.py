@@ -59,7 +59,7 @@ const look = () => {
   asked.cleared ||= hits === 0;
   if (!asked.cleared || hits === 0) return;
   mark("hits");
-  if (document.querySelector("#hits .matched li")) mark("words");
+  if (document.querySelector("#hits :is(.snippet, .matched):not(:empty)")) mark("words");
   if (document.querySelector("#hits .loaded")) mark("picture");
 };
 new MutationObserver(look).observe(document, {

@@ -16,7 +16,6 @@ SAMPLES = Path(docpruner.__file__).parent / "samples"
 REPORT, ARTICLE = "annual-report.pdf", "tidal-energy-article.pdf"
 QUESTION = "In which part of the world did sales go down?"
 EVIL = "<img src=x onerror=alert(1)>.png"  # and its file is gone
-PHONE = {"width": 390, "height": 844}
 SECRET = "correct-hörse 100%"
 
 
@@ -80,18 +79,72 @@ def set_knob(page, value):
 # ------------------------------------------------------------------ search
 
 
-def test_hits_are_the_servers_with_their_names_scores_and_matched_words(page, site):
+def test_hits_are_the_servers_with_their_names_scores_and_words(page, site):
     ask(page, site)
     hits = site.get("search", q=QUESTION, k=12)["hits"]
     cards = page.locator("#hits > li")
     expect(cards).to_have_count(len(hits))
     for card, hit in zip(cards.all(), hits, strict=True):
-        expect(card.locator(".matched li")).to_have_count(len(hit["matched"]))
+        expect(card.locator(".snippet")).to_have_text(hit["snippet"])
         text = card.inner_text()
         assert hit["name"] in text
         assert f"page {hit['page']}\n" in text
         assert f"{hit['score']:.2f}" in text
-        assert all(word["query"] in text for word in hit["matched"])
+    first = cards.first
+    assert {"query": "sales", "page": "sell"} in hits[0]["matched"]
+    expect(first.locator(".matched")).to_contain_text("sales → sell")
+    expect(first.locator("mark").first).to_have_text("went")
+
+
+def test_a_card_leaves_out_what_all_hits_have_in_common(page, site):
+    hits = site.get("search", q="annual report", document=REPORT, k=12)["hits"]
+    assert all({"query": "annual", "page": "Annual"} in hit["matched"] for hit in hits)
+    page.goto(f"{site.address}#/search?q=annual report&document={REPORT}")
+    snippets = page.locator("#hits .snippet")
+    expect(snippets.first.locator("mark").first).to_have_text("Annual")
+    assert page.locator("#hits .matched > span").count() == 0
+    texts = snippets.all_inner_texts()
+    assert len(set(texts)) == len(texts) == 12
+
+
+def test_pages_can_be_grouped_by_their_document(page, site):
+    page.goto(f"{site.address}#/search?q=annual revenue")
+    expect(page.locator("#hits > li")).to_have_count(12)
+    page.get_by_label("Group by document").check()
+    hits = site.get("search", q="annual revenue", k=50)["hits"]
+    names = list(dict.fromkeys(hit["name"] for hit in hits))
+    expect(page.locator("#hits .hit-name")).to_have_text(names)
+    expect(page.locator("#search-summary")).to_contain_text("32 pages in 6 documents")
+    numbers = [hit["page"] for hit in hits if hit["name"] == REPORT]
+    also = page.locator("#hits > li").first.locator(".also")
+    expect(also.get_by_role("link")).to_have_text([str(number) for number in numbers[1:9]])
+    expect(also).to_contain_text("and 4 more")
+    page.reload()
+    expect(page.locator("#hits > li")).to_have_count(6)
+    page.locator("#q").fill("turbine")
+    page.keyboard.press("Enter")
+    expect(page.locator("#hits .hit-name").first).to_have_text(ARTICLE)
+    assert page.get_by_label("Group by document").is_checked()
+    page.locator("#hits .also a").first.click()
+    expect(page.locator("#page-name")).to_have_text(ARTICLE)
+    page.go_back()
+    page.get_by_label("Group by document").uncheck()
+    expect(page.locator("#hits > li")).to_have_count(12)
+
+
+def test_a_query_that_nothing_really_matches_is_told_so(page, site):
+    page.goto(f"{site.address}#/search?q=the of and")
+    expect(page.locator("#search-summary")).to_contain_text("Nothing really matches.")
+    page.goto(f"{site.address}#/search?q=dividend")
+    expect(page.locator("#search-summary")).to_contain_text("12 pages, best first")
+
+
+def test_the_query_can_be_cleared(page, site):
+    ask(page, site)
+    page.get_by_role("button", name="Clear the query").click()
+    expect(page.locator("#q")).to_be_focused()
+    expect(page.locator("#q")).to_have_value("")
+    expect(page.locator("#clear")).to_be_hidden()
 
 
 def test_hits_do_not_wait_for_their_words(visit, site):
@@ -103,9 +156,9 @@ def test_hits_do_not_wait_for_their_words(visit, site):
     with page.expect_request(lambda request: FAST not in request.url and "q=" in request.url):
         ask(page, site)
     assert page.locator("#hits > li").count() == 12
-    assert page.locator(".matched li").count() == 0
+    assert page.locator("#hits mark").count() == 0
     held.pop().continue_()
-    expect(page.locator("#hits .matched li").first).to_be_visible()
+    expect(page.locator("#hits mark").first).to_be_visible()
 
 
 def test_hits_stay_when_their_words_can_not_be_had(visit, site):
@@ -249,7 +302,7 @@ def test_a_file_that_is_gone_leaves_its_figures_and_its_name_is_only_text(browse
     expect(page.get_by_role("alert")).to_be_visible()
     expect(page.locator("#page-vectors")).to_have_text("1")
     page.goto(f"{guarded.address}#/search")
-    expect(page.get_by_text("No picture")).to_be_visible()
+    expect(page.locator(".thumb").get_by_text("The file is gone.")).to_be_visible()
     expect(page.locator(".hit-name", has_text=EVIL)).to_be_visible()
     assert all("Failed to load resource" in line for line in visit.wrong)
     page.context.close()
@@ -410,12 +463,33 @@ UNNAMED = """() => [...document.querySelectorAll("input, select, button, a, canv
   .map((item) => item.outerHTML.slice(0, 80))"""
 
 
-def test_every_view_fits_a_phone_and_names_what_can_be_used(browser, site):
+@pytest.mark.parametrize("width", [320, 390])
+def test_every_view_fits_a_phone_and_names_what_can_be_used(browser, site, width):
     visit = Visit.begin(browser, site, has_touch=True, is_mobile=True)
-    visit.page.set_viewport_size(PHONE)
+    visit.page.set_viewport_size({"width": width, "height": 844})
     for view in seen(visit.page, site):
-        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390, view
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width, view
         assert visit.page.evaluate(UNNAMED) == [], view
+        tops = visit.page.evaluate(NAVIGATION)
+        assert max(tops) - min(tops) < 20, view  # in one line
+    visit.end()
+
+
+NAVIGATION = """() => [...document.querySelectorAll(".top > .brand, .top nav a")]
+  .map((item) => item.getBoundingClientRect()).map((box) => (box.top + box.bottom) / 2)"""
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_the_cross_stands_beside_the_query(browser, site, width):
+    visit = Visit.begin(browser, site, has_touch=True, is_mobile=width < 1000)
+    page = visit.page
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(f"{site.address}#/search?q={QUESTION}")
+    expect(page.locator("#q")).to_have_value(QUESTION)
+    room = page.evaluate("parseFloat(getComputedStyle(document.getElementById('q')).paddingRight)")
+    field, cross = (page.locator(part).bounding_box() for part in ("#q", "#clear"))
+    assert field["x"] + field["width"] - room <= cross["x"] + 3
+    assert cross["x"] + cross["width"] <= field["x"] + field["width"]
     visit.end()
 
 

@@ -140,7 +140,7 @@ def test_what_takes_the_place_of_a_file_is_not_shown(server, kept, swap):
     swap(kept)
     assert set(refused(server).values()) == {409}
     answer = server.get(f"/api/pages/{document}/1/original").json()["error"]["message"]
-    assert answer == "kept.pdf has changed since it was indexed; index it again"
+    assert answer == "the file has changed since it was indexed; index it again"
     again = server.get(
         f"/api/pages/{document}/1/image?width=200", headers={"If-None-Match": seen.headers["etag"]}
     )
@@ -169,7 +169,7 @@ def test_a_file_that_is_gone_is_told(server, kept):
     assert set(refused(server).values()) == {404}
     (document,) = server.ids().values()
     answer = server.get(f"/api/pages/{document}/1/original").json()["error"]["message"]
-    assert answer == "the file of kept.pdf is gone; put it back, or remove it"
+    assert answer == "the file is gone; put it back or remove the document"
     kept.symlink_to(kept.parent / "nothing.pdf")
     assert set(refused(server).values()) == {404}
 

@@ -131,6 +131,22 @@ def test_nothing_changes_unless_it_is_allowed(server):
         assert "--allow-changes" in answer.json()["error"]["message"]
 
 
+@pytest.mark.parametrize("path", ["/api/anything", "/anything", "/static", "/api/health/more"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_new_route_needs_the_token_wherever_it_is(words_index, method, path):
+    app = make_app(words_index, token=TOKEN, allow_changes=True)
+    done = []
+
+    @changes_index()
+    async def anything() -> None:
+        done.append(path)
+
+    app.add_api_route(path, anything, methods=[method])
+    assert anyio.run(asked, app, method, path).status_code == 401
+    assert done == []
+    app.state.on_exit.close()
+
+
 async def asked(app, method: str, path: str) -> httpx.Response:
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:

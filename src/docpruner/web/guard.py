@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ AROUND_FILES = 1 << 20  # bytes that an upload may have besides its files
 BODY_SECONDS = 30.0  # without another byte
 WHOLE_BODY_SECONDS = 900.0
 SAFE = ("GET", "HEAD", "OPTIONS")
+PUBLIC = re.compile(r"/(static/.*|api/health)?")  # the page itself, which asks for the token
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -99,7 +101,7 @@ class Guard:
         host, method, path = headers.get("host", ""), scope["method"], scope["path"]
         if self._options.hosts is not None and _without_port(host) not in self._options.hosts:
             raise Refused(421, "this server answers to localhost and 127.0.0.1 only")
-        if path.startswith("/api/") and path != "/api/health":
+        if method not in SAFE or not PUBLIC.fullmatch(path):
             self._check_token(headers)
             _check_site(headers, host, method)
         largest = SMALL_BODY

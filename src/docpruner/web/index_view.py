@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from docpruner.errors import AddError, EncoderError
@@ -17,18 +17,15 @@ from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.stores.contract import Reader
 from docpruner.stores.records import DocumentEntry, StoredPage
 from docpruner.web.error_responses import Refused
-from docpruner.web.hit_views import hit_response
+from docpruner.web.hit_views import hit_response, nothing_matches
 from docpruner.web.indexed_files import IndexedFiles
 from docpruner.web.lru_cache import LruCache
 from docpruner.web.names import document_id, short_names
-from docpruner.web.options import ServerOptions
 from docpruner.web.readers import PageWords
 from docpruner.web.schemas import (
     DocumentResponse,
     HitResponse,
-    IndexSettings,
     SearchResponse,
-    StatsResponse,
     json_values,
 )
 
@@ -87,19 +84,6 @@ class IndexView:
             _ = self.index.encoder
         self.documents()
         self._words.warm_up()
-
-    def stats(self, options: ServerOptions) -> StatsResponse:
-        stats = self.index.stats()
-        settings = stats.settings
-        named = asdict(settings) | {"encoder": _without_folders(settings.encoder)}
-        return StatsResponse(
-            **asdict(stats) | {"settings": IndexSettings(**named)},
-            name=_last_part(self.index.location),
-            row_bytes=settings.row_bytes,
-            changes_allowed=options.allow_changes,
-            max_upload=options.max_upload,
-            max_files=options.max_files,
-        )
 
     # ------------------------------------------------------------------ documents and pages
 
@@ -169,7 +153,12 @@ class IndexView:
         hits = self._hits(request)
         milliseconds = round(1000 * (time.monotonic() - began), 1)
         responses = self._described(hits, words=words)
-        return SearchResponse(query=request.query, milliseconds=milliseconds, hits=responses)
+        return SearchResponse(
+            query=request.query,
+            milliseconds=milliseconds,
+            nothing_matches=nothing_matches(hits),
+            hits=responses,
+        )
 
     def hit(self, query: str, document: str, number: int) -> HitResponse:
         """What one page has to say to a query, in words too."""
@@ -232,16 +221,3 @@ class IndexView:
             )
             for rank, hit in enumerate(hits, 1)
         ]
-
-
-def _without_folders(encoder: str) -> str:
-    """A model in a folder by the folder's name; others have no path to hide."""
-    return Path(encoder).name if Path(encoder).is_absolute() else encoder
-
-
-def _last_part(location: str) -> str:
-    """Of a path or an address: the rest is nobody's business."""
-    if "://" not in location:
-        return Path(location).resolve().name
-    scheme, _, rest = location.partition("://")
-    return rest.rstrip("/").rpartition("/")[2].rpartition("@")[2].partition("?")[0] or scheme

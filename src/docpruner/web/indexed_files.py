@@ -7,7 +7,6 @@ import os
 import stat
 import threading
 from io import BufferedReader
-from pathlib import PurePath
 from typing import NamedTuple
 
 from docpruner.pages.files import supported
@@ -15,6 +14,7 @@ from docpruner.stores.records import DocumentEntry
 from docpruner.web.error_responses import Refused
 from docpruner.web.lru_cache import LruCache
 
+CHANGED = "the file has changed since it was indexed; index it again"
 DIGESTS_KEPT = 4096
 LOCKS = 16
 
@@ -52,21 +52,20 @@ class IndexedFiles:
 
     def open(self, entry: DocumentEntry) -> tuple[BufferedReader, FileState]:
         """The file itself: whatever takes its place from now on, this is what was indexed."""
-        name = PurePath(entry.name).name
         if not os.path.isabs(entry.name):
-            raise Refused(404, f"{name} was not added from a file, so there is nothing to show")
+            raise Refused(404, "this document was not added from a file; it has no pictures")
         try:
             file = _opened(entry.name)
         except (FileNotFoundError, NotADirectoryError):
-            raise Refused(404, f"the file of {name} is gone; put it back, or remove it") from None
+            raise Refused(404, "the file is gone; put it back or remove the document") from None
         except PermissionError:
-            raise Refused(409, f"the server may not read the file of {name}") from None
+            raise Refused(409, "the file may not be read; check its permissions") from None
         except (OSError, ValueError):
-            raise _changed(name) from None
+            raise Refused(409, CHANGED) from None
         try:
             state = _state(entry.name, os.fstat(file.fileno()))
             if self._digest(file, state) != entry.content_hash:
-                raise _changed(name)
+                raise Refused(409, CHANGED)
         except BaseException:
             file.close()
             raise
@@ -112,7 +111,3 @@ def _state(path: str, status: os.stat_result) -> FileState:
         status.st_ctime_ns,
         status.st_size,
     )
-
-
-def _changed(name: str) -> Refused:
-    return Refused(409, f"{name} has changed since it was indexed; index it again")

@@ -32,6 +32,7 @@ from docpruner.web.schemas import (
     SearchResponse,
     StatsResponse,
 )
+from docpruner.web.stats_view import stats_response
 
 routes = APIRouter(prefix="/api")
 
@@ -55,7 +56,7 @@ async def health() -> HealthResponse:
 
 @routes.get("/stats", responses=described())
 async def stats(view: TheView, pools: ThePools, options: TheOptions) -> StatsResponse:
-    return await pools.light.run(lambda: view.stats(options))
+    return await pools.light.run(lambda: stats_response(view.index, options))
 
 
 @routes.get("/documents", responses=described())
@@ -76,7 +77,7 @@ async def search(
     metadata: Annotated[list[Short] | None, Query(max_length=10, examples=[["year=2024"]])] = None,
     words: bool = True,
 ) -> SearchResponse:
-    """The best pages. `words=false` answers sooner, but leaves `matched` empty."""
+    """The best pages. `words=false` answers sooner, but leaves `matched` and `snippet` empty."""
     request = SearchRequest(_not_blank(q), k, document, read_pages(pages), read_metadata(metadata))
     return await pools.search.run(lambda: view.search(request, words=words))
 

@@ -39,9 +39,9 @@ export const send = (path, body) => ask("POST", path, { body });
 export const download = async (path, query, signal) =>
   (await request("GET", withQuery(path, query), { signal })).blob();
 
-/** A picture, ready to be painted. */
-export async function picture(path, query, signal) {
-  const source = URL.createObjectURL(await download(path, query, signal));
+/** A picture of some bytes, ready to be painted. */
+export async function imageOf(blob) {
+  const source = URL.createObjectURL(blob);
   try {
     const image = new Image();
     image.src = source;

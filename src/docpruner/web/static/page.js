@@ -1,6 +1,6 @@
 // One page in large: what matched on it, what is kept of it, and what other rules would keep.
 
-import { Failure, documents, download, get, pagePath, picture, stats } from "./api.js";
+import { Failure, documents, download, get, imageOf, pagePath, stats } from "./api.js";
 import { heat } from "./colours.js";
 import { $, el, figure, say, trouble } from "./elements.js";
 import * as explorer from "./explorer.js";
@@ -155,7 +155,7 @@ async function matchesOn(query, id, page, signal) {
 async function pictureOf(id, page, signal) {
   const query = { width: devicePixelRatio > 1 ? 1400 : 1000 };
   try {
-    return [await picture(pagePath(id, page, "/image"), query, signal), null];
+    return [await imageOf(await download(pagePath(id, page, "/image"), query, signal)), null];
   } catch (failure) {
     if (failure.name === "AbortError") throw failure;
     return [null, failure];

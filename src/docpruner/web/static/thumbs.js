@@ -1,11 +1,14 @@
 // A page in small, with the places that matched.
 
-import { pagePath, picture } from "./api.js";
+import { download, imageOf, pagePath } from "./api.js";
 import { wordColours } from "./colours.js";
-import { el, svg } from "./elements.js";
+import { el, sentence, svg } from "./elements.js";
 
 const NEAR = "300px"; // of the window: pages that are as near as that are fetched
 const WIDTH = 320;
+const KEPT = 300; // pictures of some 10 kB: the next query often finds the same pages
+
+let kept = new Map(); // promises of bytes, by address, the latest last
 
 const loaders = new WeakMap();
 const watcher = new IntersectionObserver(
@@ -24,18 +27,31 @@ export function thumb(document, page, matches = []) {
   const box = el("span", { class: "thumb" });
   loaders.set(box, async () => {
     try {
-      const image = await picture(pagePath(document, page, "/image"), { width: WIDTH });
+      const image = await imageOf(await bytesOf(pagePath(document, page, "/image")));
       image.alt = "";
       box.replaceChildren(
         el("span", { class: "thumb-page" }, image, matches.length ? marks(matches) : null),
       );
       box.classList.add("loaded");
-    } catch {
-      box.replaceChildren(el("span", { class: "no-picture" }, "No picture: the file can't be read"));
+    } catch (failure) {
+      const [reason] = failure.message.split(";");
+      box.replaceChildren(el("span", { class: "no-picture" }, sentence(reason)));
     }
   });
   watcher.observe(box);
   return box;
+}
+
+/** Fetch all pictures again: the index has changed. */
+export const forgetThumbs = () => (kept = new Map());
+
+function bytesOf(path) {
+  const bytes = kept.get(path) ?? download(path, { width: WIDTH });
+  kept.delete(path);
+  kept.set(path, bytes);
+  if (kept.size > KEPT) kept.delete(kept.keys().next().value);
+  bytes.catch(() => kept.delete(path));
+  return bytes;
 }
 
 /** The words that count, in the colours they have on the large page. */

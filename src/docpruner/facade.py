@@ -17,7 +17,7 @@ from docpruner.codecs import CodecName
 from docpruner.errors import AddError, EncoderError, IndexStateError, PageError, ScoringError
 from docpruner.hits import Hit
 from docpruner.pages.embedding_source import EmbeddingSource
-from docpruner.pages.file_source import FileSource
+from docpruner.pages.file_source import FileSource, is_gone
 from docpruner.pages.image_source import ImageSource
 from docpruner.pages.page_files import PageFiles
 from docpruner.pages.problems import printable_path, unreachable
@@ -300,6 +300,11 @@ class Index:
     def file_of(self, document: str) -> str:
         """The path of a document's file; of one that was added from memory, its name."""
         return os.path.join(self.root, document)
+
+    def file_is_gone(self, document: str) -> bool:
+        """Whether a document's file no longer exists; what was added from memory has none."""
+        path = self.file_of(document)
+        return os.path.isabs(path) and is_gone(path)
 
     def is_up_to_date(self, document: str) -> bool:
         """Whether a file is still as it was indexed; PageError if it is gone or can't be read."""

@@ -178,7 +178,7 @@ def test_a_file_is_read_once_to_know_it(tmp_path, monkeypatch):
     path = tmp_path / "a.pdf"
     path.write_bytes(b"content")
     entry = DocumentEntry(str(path), 1, {}, hashlib.sha256(b"content").digest())
-    files, read = IndexedFiles(), []
+    files, read = IndexedFiles(str), []
     digest = hashlib.file_digest
     monkeypatch.setattr(hashlib, "file_digest", lambda *given: read.append(1) or digest(*given))
     assert files.state(entry) == files.state(entry)
@@ -198,7 +198,7 @@ def test_a_link_that_was_indexed_under_its_own_name_is_shown(tmp_path):
         index.add(tmp_path / "linked.pdf")
         (entry,) = index.documents()
     assert entry.name == str(tmp_path / "linked.pdf")
-    file, _ = IndexedFiles().open(entry)
+    file, _ = IndexedFiles(str).open(entry)
     with file:
         assert file.read() == (tmp_path / "blob").read_bytes()
 

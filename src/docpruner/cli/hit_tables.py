@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.text import Text
 
-from docpruner.cli.documents import file_is_gone
 from docpruner.cli.output import plain, shortened, styled
 from docpruner.cli.tables import headed_table, print_table
 from docpruner.encoders.registry import EncoderName
@@ -61,7 +60,7 @@ def views_of(index: Index, hits: Sequence[Hit]) -> list[HitView]:
             hit=hit,
             name=names[hit.document],
             words=hit.recognised or words.get((hit.document, hit.page), ()),
-            file_is_gone=file_is_gone(hit.document),
+            file_is_gone=index.file_is_gone(hit.document),
             really_matches=not judged or really_matches(hit),
         )
         for hit in hits

@@ -68,7 +68,7 @@ class IndexView:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self.files = IndexedFiles()
+        self.files = IndexedFiles(index.file_of)
         self._words = PageWords(self.files)
         self._searching = threading.Lock()  # tokenizers must not be used by two threads at once
         self._documents: Documents | None = None

@@ -6,6 +6,7 @@ import hashlib
 import os
 import stat
 import threading
+from collections.abc import Callable
 from io import BufferedReader
 from typing import NamedTuple
 
@@ -40,7 +41,8 @@ class IndexedFiles:
     Any thread may use it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, path_of: Callable[[str], str]) -> None:
+        self._path_of = path_of  # of the file of a document
         self._digests: LruCache[FileState, bytes] = LruCache(DIGESTS_KEPT)
         self._locks = [threading.Lock() for _ in range(LOCKS)]  # so that a file is read by one
 
@@ -52,10 +54,11 @@ class IndexedFiles:
 
     def open(self, entry: DocumentEntry) -> tuple[BufferedReader, FileState]:
         """The file itself: whatever takes its place from now on, this is what was indexed."""
-        if not os.path.isabs(entry.name):
+        path = self._path_of(entry.name)
+        if not os.path.isabs(path):
             raise Refused(404, "this document was not added from a file; it has no pictures")
         try:
-            file = _opened(entry.name)
+            file = _opened(path)
         except (FileNotFoundError, NotADirectoryError):
             raise Refused(404, "the file is gone; put it back or remove the document") from None
         except PermissionError:
@@ -63,7 +66,7 @@ class IndexedFiles:
         except (OSError, ValueError):
             raise Refused(409, CHANGED) from None
         try:
-            state = _state(entry.name, os.fstat(file.fileno()))
+            state = _state(path, os.fstat(file.fileno()))
             if self._digest(file, state) != entry.content_hash:
                 raise Refused(409, CHANGED)
         except BaseException:

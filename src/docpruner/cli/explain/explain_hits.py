@@ -68,7 +68,7 @@ def _drawn(index: Index, hit: Hit, rank: int, of: int, request: ExplainRequest) 
         check_file(index, hit.document)
     except PageError as problem:
         return problem
-    (image,) = drawn_pages(Path(hit.document), [hit.page], PIXELS)
+    (image,) = drawn_pages(Path(index.file_of(hit.document)), [hit.page], PIXELS)
     if isinstance(image, PageError):
         return image
     picture = hit_picture(hit, word=word, image=image)

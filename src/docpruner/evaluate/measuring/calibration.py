@@ -22,7 +22,7 @@ from docpruner.evaluate.measuring.results import SettingResult
 
 KS = (-0.5, -0.25, 0, 0.25, 0.5)
 FACTORS = (None, 2, 4)
-CODECS = ("float16", "int8", "binary")
+CODECS = ("float16", "int8", "int4", "int2", "int1")
 SPLITS, FEWER = 200, 400  # halvings of the queries, and resamples of each half
 FEWEST_QUERIES = 20
 

@@ -184,6 +184,20 @@ def test_thumbnails_are_fetched_when_they_come_into_view(page, site):
     expect(page.locator("#hits .loaded").first).to_be_visible()
 
 
+def test_a_picture_seen_a_moment_ago_is_not_asked_for_again(page, site):
+    asked = []
+    page.on("request", lambda request: "/image" in request.url and asked.append(request.url))
+    ask(page, site)
+    expect(page.locator("#hits .loaded").first).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    before = len(asked)
+    assert before >= 4
+    page.goto(f"{site.address}#/search?q={QUESTION}&document=*report*")
+    expect(page.locator("#hits > li").first.locator(".loaded")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    assert len(set(asked)) == len(asked)
+
+
 def test_more_pages_go_on_where_the_first_ended(page, site):
     ask(page, site)
     page.get_by_role("button", name="Show more").click()

@@ -11,7 +11,7 @@ from docpruner.types import Word
 from docpruner.web.names import document_id
 from docpruner.web.schemas import HitResponse, MatchedWord, MatchResponse, json_values
 
-SNIPPET = 140  # characters
+SNIPPET, SNIPPET_MATCHES = 140, 5  # characters; words of the query
 NEAR_ZERO = 0.1  # of the score of a word; what answers a question has more than five times that
 
 
@@ -22,7 +22,6 @@ def nothing_matches(hits: Sequence[Hit]) -> bool:
 
 def hit_response(rank: int, hit: Hit, name: str, words: Sequence[Word] | None) -> HitResponse:
     """`words` are those of the page; None leaves out what they would tell."""
-    readable = replace(hit, recognised=tuple(words)) if words else hit
     matched = [] if words is None else matched_words(hit, words)
     return HitResponse(
         rank=rank,
@@ -31,7 +30,7 @@ def hit_response(rank: int, hit: Hit, name: str, words: Sequence[Word] | None) -
         page=hit.page,
         score=round(hit.score, 4),
         metadata=json_values(hit.metadata),
-        snippet=readable.snippet(SNIPPET) if words is not None and readable.recognised else "",
+        snippet="" if words is None else _snippet(hit, words),
         matched=[MatchedWord(query=word, page=text) for word, text in matched],
         matches=[
             MatchResponse(
@@ -42,3 +41,12 @@ def hit_response(rank: int, hit: Hit, name: str, words: Sequence[Word] | None) -
             for match in hit.matches
         ],
     )
+
+
+def _snippet(hit: Hit, words: Sequence[Word]) -> str:
+    """Around the best matches: the others count for little, and each is looked for in all words."""
+    text = tuple(words) or hit.recognised
+    if not text:
+        return ""
+    best = sorted(hit.matches, key=lambda match: -match.score)[:SNIPPET_MATCHES]
+    return replace(hit, recognised=text, matches=tuple(best)).snippet(SNIPPET)

@@ -87,6 +87,7 @@ async function ask(params, key, signal) {
   const grows = same && params.group === before.group;
   onPage = "";
   $("covers").hidden = true;
+  $("cover-list").replaceChildren(); // so that their pictures can go elsewhere
   trouble($("search-trouble"), null);
   $("search-summary").textContent = "Searching…";
   $("view-search").classList.add("busy");

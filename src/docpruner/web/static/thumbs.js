@@ -6,9 +6,9 @@ import { el, sentence, svg } from "./elements.js";
 
 const NEAR = "300px"; // of the window: pages that are as near as that are fetched
 const WIDTH = 320;
-const KEPT = 300; // pictures of some 10 kB: the next query often finds the same pages
+const KEPT = 100; // pictures: the next query often finds the same pages
 
-let kept = new Map(); // promises of bytes, by address, the latest last
+let kept = new Map(); // images by their address, the latest last
 
 const loaders = new WeakMap();
 const watcher = new IntersectionObserver(
@@ -22,17 +22,25 @@ const watcher = new IntersectionObserver(
   { rootMargin: NEAR },
 );
 
-/** Its picture is fetched when it comes into view. */
+/** Its picture is fetched when it comes into view, unless it was seen a moment ago. */
 export function thumb(document, page, matches = []) {
   const box = el("span", { class: "thumb" });
+  const path = pagePath(document, page, "/image");
+  const show = (image) => {
+    keep(path, image);
+    box.replaceChildren(
+      el("span", { class: "thumb-page" }, image, matches.length ? marks(matches) : null),
+    );
+    box.classList.add("loaded");
+  };
+  const known = kept.get(path);
+  if (known && !known.isConnected) {
+    show(known);
+    return box;
+  }
   loaders.set(box, async () => {
     try {
-      const image = await imageOf(await bytesOf(pagePath(document, page, "/image")));
-      image.alt = "";
-      box.replaceChildren(
-        el("span", { class: "thumb-page" }, image, matches.length ? marks(matches) : null),
-      );
-      box.classList.add("loaded");
+      show(Object.assign(await imageOf(await download(path, { width: WIDTH })), { alt: "" }));
     } catch (failure) {
       const [reason] = failure.message.split(";");
       box.replaceChildren(el("span", { class: "no-picture" }, sentence(reason)));
@@ -45,13 +53,10 @@ export function thumb(document, page, matches = []) {
 /** Fetch all pictures again: the index has changed. */
 export const forgetThumbs = () => (kept = new Map());
 
-function bytesOf(path) {
-  const bytes = kept.get(path) ?? download(path, { width: WIDTH });
+function keep(path, image) {
   kept.delete(path);
-  kept.set(path, bytes);
+  kept.set(path, image);
   if (kept.size > KEPT) kept.delete(kept.keys().next().value);
-  bytes.catch(() => kept.delete(path));
-  return bytes;
 }
 
 /** The words that count, in the colours they have on the large page. */

@@ -231,7 +231,7 @@ def test_without_importances_nothing_can_be_pruned_further(tmp_path):
 )
 def test_what_depends_on_vectors_that_are_gone_is_refused(tmp_path, old, new):
     with FolderStore.create(str(tmp_path), Settings.new("words", 16, old)) as store:
-        told = f"reduced by {old}; {new} can't be had from that. Add stages to it ({old}+…)"
+        told = f"reduced by {old}, and {new} can't be computed from what is left. Add stages"
         with pytest.raises(SpecError, match=re.escape(told)):
             prune(store, new)
 

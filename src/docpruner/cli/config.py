@@ -27,7 +27,7 @@ def read_config(path: Path) -> dict[str, str]:
     except OSError as error:
         raise DocPrunerError(f"{path} can't be read ({error.strerror})") from None
     except ValueError as error:  # TOML's and UTF-8's
-        raise DocPrunerError(f"{path} is no TOML file: {error}") from None
+        raise DocPrunerError(f"{path} is not a TOML file: {error}") from None
     if set(values) - set(KEYS) or not all(isinstance(value, str) for value in values.values()):
         raise DocPrunerError(f"{path} must hold encoder, spec and codec, each as text, no more")
     return values

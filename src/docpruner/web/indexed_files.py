@@ -101,7 +101,7 @@ def _opened(path: str) -> BufferedReader:
     descriptor = os.open(path, FLAGS | (0 if is_link else NO_LINK))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(f"{path} is no regular file")
+        raise OSError(f"{path} is not a regular file")
     return os.fdopen(descriptor, "rb")
 
 

@@ -63,7 +63,7 @@ def _qrels(where: str, table: Table) -> Qrels:
     pages = _ids(where, table, "corpus-id", "corpus_id")
     for query, page, score in zip(queries, pages, _values(where, table, "score"), strict=True):
         if not isinstance(score, int | float):
-            raise DataError(f"{where}: column score holds {score!r}, which is no number")
+            raise DataError(f"{where}: column score holds {score!r}, which is not a number")
         qrels.setdefault(query, {})[page] = int(score)
     return qrels
 

@@ -435,7 +435,7 @@ def test_without_the_library_the_extra_is_named(monkeypatch):
         (
             "qrels",
             {"query-id": [0], "corpus-id": [0], "score": ["high"]},
-            "esg, qrels: column score holds 'high', which is no number",
+            "esg, qrels: column score holds 'high', which is not a number",
         ),
     ],
 )

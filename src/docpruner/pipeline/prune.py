@@ -95,8 +95,8 @@ class _Stricter:
             merged or (new.stages[0].strategy.sees_vectors and str(old) != "none")
         ):
             raise SpecError(
-                f"the index was reduced by {old}, and {new} can't be computed from what is left. Add "
-                f"stages to it ({old}+…), or index the documents again"
+                f"the index was reduced by {old}, and {new} can't be computed from what is left. "
+                f"Add stages to it ({old}+…), or index the documents again"
             )
         self._reduce: Callable[[PageEmbedding, Reduction], Reduction] = (
             self._further if continues else self._afresh

@@ -40,10 +40,10 @@ from docpruner.types import Page
 make_torchvision_importable()
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-import torch
-from encoders import tiny
+import torch  # noqa: E402  # after torchvision, or a CUDA build of it can't be imported
 
-from docpruner.encoders.colvision import ColVisionEncoder
+from docpruner.encoders.colvision import ColVisionEncoder  # noqa: E402
+from encoders import tiny  # noqa: E402
 
 SAMPLES = Path(docpruner.__file__).parent / "samples"
 DELAYS = (80, 200, 470)  # milliseconds a page
@@ -61,7 +61,7 @@ class SleepingEncoder(ColVisionEncoder):
         self.busy = 0.0
         self._drawn = torch.nn.functional.normalize(torch.randn(4096, self.dim), dim=-1)
 
-    def _run(self, batch: Any, options: Any) -> Any:
+    def _run(self, batch: Any, _: Any) -> Any:
         pages, length = batch["input_ids"].shape
         began = time.perf_counter()
         time.sleep(self.delay * pages)
@@ -102,7 +102,7 @@ class RepeatedFiles:
 
     size = 0
 
-    def __init__(self, folder: Path, pages: int, source: FileSource) -> None:
+    def __init__(self, pages: int, source: FileSource) -> None:
         self._left, self._source = pages, source
 
     def documents(self) -> Iterator[Again | PageError]:
@@ -148,15 +148,15 @@ def indexed(encoder: SleepingEncoder, pdfs: Path, pages: int, delay: int) -> Rou
         Index.create(Path(folder) / "index", encoder=encoder) as index,
     ):
         began = time.perf_counter()
-        files = FileSource([pdfs], pixels=encoder.pixels)
-        report = index.add_from(RepeatedFiles(pdfs, pages, files))
+        files = FileSource([pdfs], pixels=encoder.pixels, words=False)
+        report = index.add_from(RepeatedFiles(pages, files))
         seconds = time.perf_counter() - began
     return Round(report.pages, seconds, encoder.busy / seconds)
 
 
 def cost_of_preparing(encoder: SleepingEncoder, pdfs: Path) -> tuple[float, float]:
     """Milliseconds of drawing and of image processing for a page, each by itself."""
-    source = FileSource([pdfs], pixels=encoder.pixels)
+    source = FileSource([pdfs], pixels=encoder.pixels, words=False)
     documents = source.documents()
     first = next(document for document in documents if isinstance(document, FileDocument))
     count = min(first.count(), 8)

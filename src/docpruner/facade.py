@@ -347,7 +347,13 @@ class Index:
         progress: gets the report so far, batch by batch.
         """
         encoder = self.encoder
-        source = FileSource(_listed(paths), pixels=encoder.pixels, ocr=ocr, root=self.root)
+        source = FileSource(
+            _listed(paths),
+            pixels=encoder.pixels,
+            words=encoder.reads == "words",
+            ocr=ocr,
+            root=self.root,
+        )
         return self.add_from(
             source,
             ocr=ocr,

@@ -17,7 +17,6 @@ from PIL import Image, ImageDraw
 from docpruner import SPECIAL, reducer
 from docpruner.encoders import load_encoder
 from docpruner.encoders.registry import EncoderName
-from docpruner.encoders.runtime import best_dtype, in_batches
 from docpruner.errors import EncoderError
 from docpruner.types import Page
 
@@ -252,35 +251,6 @@ def test_a_page_that_cannot_be_prepared_is_named(encoders):
     strip = Page("strip.pdf#1", lambda: Image.new("RGB", (6000, 20)))
     with pytest.raises(EncoderError, match=r"strip\.pdf#1 can't be prepared: .*200"):
         encoders("ColQwen2_5").encode_pages([strip])
-
-
-def test_out_of_memory_halves_the_batch_and_says_so_once():
-    sizes = []
-
-    def run(batch):
-        if len(batch) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory.")
-        sizes.append(len(batch))
-        return [item * 10 for item in batch]
-
-    with pytest.warns(
-        RuntimeWarning, match="out of memory at a batch of 8; going on with 4"
-    ) as said:
-        assert in_batches(list(range(9)), 8, run) == [n * 10 for n in range(9)]
-    assert len(said) == 1
-    assert sizes == [2, 2, 2, 2, 1]
-    with pytest.raises(torch.OutOfMemoryError):
-        in_batches([1], 8, lambda _: (_ for _ in ()).throw(torch.OutOfMemoryError("no")))
-    with pytest.raises(RuntimeError, match="something else"):
-        in_batches([1, 2], 2, lambda _: (_ for _ in ()).throw(RuntimeError("something else")))
-
-
-def test_precision_follows_the_device():
-    assert best_dtype("cpu") == torch.float32
-    assert best_dtype("mps") == torch.bfloat16
-    assert best_dtype("cpu", "bfloat16") == torch.bfloat16
-    with pytest.raises(EncoderError, match="no dtype 'float17'"):
-        best_dtype("cpu", "float17")
 
 
 def test_bfloat16_runs_and_gives_float32_arrays(checkpoints):

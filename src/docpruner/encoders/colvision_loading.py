@@ -6,7 +6,7 @@ from docpruner.encoders.checkpoint import base_and_config, tensor_names
 from docpruner.encoders.colvision import ColVisionEncoder
 from docpruner.encoders.families import Family, family_of
 from docpruner.encoders.registry import EncoderName
-from docpruner.encoders.runtime import best_device, best_dtype, default_batch_size
+from docpruner.encoders.runtime import best_device, best_dtype
 from docpruner.errors import EncoderError
 
 
@@ -43,7 +43,7 @@ def load_colvision(
         model,
         processor,
         name=str(name),
-        batch_size=batch_size or default_batch_size(chosen),
+        batch_size=batch_size,
         prompt=name.prompt,
         importance=name.importance,
     )

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from docpruner.encoders.colvision import NOISE_FILTERING, ColVisionEncoder
 from docpruner.encoders.registry import EncoderName
-from docpruner.encoders.runtime import best_device, best_dtype, default_batch_size
+from docpruner.encoders.runtime import best_device, best_dtype
 from docpruner.errors import EncoderError
 
 TASK = "retrieval"
@@ -97,7 +97,7 @@ def load_jina(
         model.to(chosen),
         model.processor,
         name=str(name),
-        batch_size=batch_size or default_batch_size(chosen),
+        batch_size=batch_size,
         prompt=name.prompt,
         importance=name.importance,
     )

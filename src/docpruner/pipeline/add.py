@@ -119,10 +119,10 @@ class AddRun:
         return report
 
     def _windows(self, readings: Iterable[Reading]) -> Iterator[Sequence[Step]]:
-        """Of a few pages each: those of like size are encoded together. The first ones are small,
-        as the device waits for them."""
+        """Of a few pages each: those of like size are encoded together. The first is small, as the
+        device waits for it."""
         window: list[Step] = []
-        pages, most = 0, self._encoding.batch_pages
+        pages, most = 0, self._encoding.first_pages
         for reading in readings:
             if isinstance(reading, PageError):
                 self._commits.failed(reading)
@@ -132,7 +132,8 @@ class AddRun:
             if pages >= most or len(window) >= MOST_STEPS:
                 yield window
                 window, pages = [], 0
-                most = min(2 * most, self._encoding.window_pages)
+                batch, limit = self._encoding.batch_pages, self._encoding.window_pages
+                most = min(max(2 * most, batch), limit)
         yield window
 
     def _prepared(self, readings: Iterable[Reading]) -> Iterator[tuple[Batch, PreparedPages]]:

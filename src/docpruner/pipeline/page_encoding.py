@@ -47,6 +47,11 @@ class PageEncoding:
         return self._pace if self._steps is None else min(self._steps.batch_size, self._most)
 
     @property
+    def first_pages(self) -> int:
+        """How many to begin with, to be under way soon."""
+        return self._pace if self._steps is None else 1
+
+    @property
     def window_pages(self) -> int:
         """Among how many to look for pages of like size."""
         batch = self.batch_pages

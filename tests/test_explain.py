@@ -28,6 +28,7 @@ from docpruner.explain import (
     matched_words,
     page_picture,
     pruning_view,
+    really_matches,
     region,
     sheet_picture,
     word_number,
@@ -94,6 +95,20 @@ def test_matched_words_are_the_text_under_the_patches_the_best_first(hit):
         ("Achterberg", "Achterberg"),
         ("house", "house"),
     ]
+
+
+def test_a_page_really_matches_if_a_word_that_counts_is_near_something(index):
+    """Whatever the query, some vector of some page is the nearest."""
+    (hit,) = index.search(GUEST_HOUSE, k=1)
+    assert really_matches(hit)
+    guest = hit.matches[[match.word for match in hit.matches].index("guest")]
+    assert guest.closeness == pytest.approx(guest.score / guest.weight)
+    assert 0.8 < guest.closeness < 1.3
+    for query in ("\U0001f600", "penguin", "the", "chocolate cake"):
+        assert not really_matches(index.search(query, k=1)[0])
+    near = Match("rare", 0.05, ((0, 0, 1, 1),), weight=0.05)
+    assert near.closeness == 1
+    assert not really_matches(made_hit("a.pdf", near))  # it hardly counts
 
 
 def test_the_marks_around_a_word_are_left_out_unless_there_is_nothing_else():
@@ -367,6 +382,30 @@ def test_a_tag_goes_where_nothing_is_printed():
     place = (100, 260, 140, 280)
     (spot,) = place_tags((400, 400), [((40, 20), place)], np.array([place]), 4, under)
     assert 300 <= spot[1] < spot[3] <= 340
+
+
+QUESTIONS = (
+    "Do waves make the wake behind the turbine shorter?",
+    "How big is the tidal turbine and how deep is the water?",
+    "How do the measured wakes compare with towing tank tests?",
+    GUEST_HOUSE,
+)
+
+
+def test_tags_on_pages_full_of_text_hide_hardly_any_of_it(index, monkeypatch):
+    hidden: list[float] = []
+
+    def noted(*arguments):
+        spots = place_tags(*arguments)
+        hidden.extend(arguments[-1].within(spot) for spot in spots)
+        return spots
+
+    monkeypatch.setattr("docpruner.pictures.match.place_tags", noted)
+    for hits in index.search_many(QUESTIONS, k=2):
+        for hit in hits:
+            hit_picture(hit)
+    assert len(hidden) > 25
+    assert np.mean(hidden) < 0.03  # of their area
 
 
 @pytest.mark.parametrize("width", [160, 240, 433])

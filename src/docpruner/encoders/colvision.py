@@ -12,9 +12,9 @@ import torch
 from PIL.Image import Image
 from torch import Tensor
 
-from docpruner.encoders.families import PageTokens, family_of
+from docpruner.encoders.encoder_name import Importance, Reads
+from docpruner.encoders.families import PageTokens, QueryForm, family_of
 from docpruner.encoders.page_images import page_image, page_name
-from docpruner.encoders.registry import Importance, Reads
 from docpruner.encoders.runtime import in_batches
 from docpruner.encoders.tap import ImportanceTap, centrality_tap, importance_tap
 from docpruner.errors import EncoderError
@@ -82,6 +82,7 @@ class ColVisionEncoder:
         batch_size: int,
         prompt: Prompt = "default",
         importance: Importance = "global-token",
+        query: QueryForm | None = None,
     ) -> None:
         self.model = model.eval()
         self.processor = processor
@@ -90,6 +91,7 @@ class ColVisionEncoder:
         self.prompt: Prompt = prompt
         self.importance: Importance = importance
         self.family = family_of(model.config.to_dict())
+        self.query = query or self.family.query
         self._processing = threading.Lock()  # a fast tokenizer changes while it works
         self._running = threading.Lock()  # the tap hears every pass of the model
         if prompt == "noise-filtering":
@@ -179,7 +181,11 @@ class ColVisionEncoder:
         return batch
 
     def _prepare_queries(self, texts: list[str]) -> Any:
-        batch = self.processor.process_queries(texts)
+        if self.query is None:
+            batch = self.processor.process_queries(texts)
+        else:
+            token = self.processor.query_augmentation_token
+            batch = self.processor.process_texts([self.query.around(t, token) for t in texts])
         if self.family.token_types:
             batch["token_type_ids"] = torch.zeros_like(batch["input_ids"])
         return batch

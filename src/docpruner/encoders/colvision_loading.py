@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from docpruner.encoders.checkpoint import base_and_config, tensor_names
 from docpruner.encoders.colvision import ColVisionEncoder
-from docpruner.encoders.families import Family, family_of
-from docpruner.encoders.registry import EncoderName
+from docpruner.encoders.encoder_name import EncoderName
+from docpruner.encoders.families import Family, family_of, query_form
 from docpruner.encoders.runtime import best_device, best_dtype, default_batch_size
 from docpruner.errors import EncoderError
 
@@ -17,6 +19,7 @@ def load_colvision(
     checkpoint, revision = name.checkpoint, name.revision
     base, config = base_and_config(checkpoint, revision)
     family = family_of(config, base)
+    form = query_form(family, name.query_prefix, name.query_tokens)
     _require_projection(base, family, revision if base == checkpoint else None)
     from colpali_engine import models
 
@@ -42,11 +45,21 @@ def load_colvision(
     return ColVisionEncoder(
         model,
         processor,
-        name=str(name),
+        name=str(_without_defaults(name, family)),
         batch_size=batch_size or default_batch_size(chosen),
         prompt=name.prompt,
         importance=name.importance,
+        query=form,
     )
+
+
+def _without_defaults(name: EncoderName, family: Family) -> EncoderName:
+    """The form of queries stands in a name only where it is not the family's own."""
+    if family.query is None:
+        return name
+    prefix = None if name.query_prefix == family.query.prefix else name.query_prefix
+    tokens = None if name.query_tokens == family.query.tokens else name.query_tokens
+    return replace(name, query_prefix=prefix, query_tokens=tokens)
 
 
 def _require_projection(base: str, family: Family, revision: str | None) -> None:

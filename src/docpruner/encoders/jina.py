@@ -15,7 +15,7 @@ from PIL.Image import Image
 from torch import Tensor
 
 from docpruner.encoders.colvision import NOISE_FILTERING, ColVisionEncoder
-from docpruner.encoders.registry import EncoderName
+from docpruner.encoders.encoder_name import EncoderName
 from docpruner.encoders.runtime import best_device, best_dtype, default_batch_size
 from docpruner.errors import EncoderError
 
@@ -78,6 +78,11 @@ def load_jina(
         raise EncoderError(
             f"{name.checkpoint} runs code from its repository; read it, then allow it with "
             "trust_remote_code=True"
+        )
+    if name.query_prefix is not None or name.query_tokens is not None:
+        raise EncoderError(
+            f"{name.checkpoint} writes `Query: ` before a query by its own code; query_prefix and "
+            "query_tokens can't be set"
         )
     chosen = device or best_device()
     try:

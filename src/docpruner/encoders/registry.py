@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from docpruner.encoders.encoder_name import EncoderName, Importance, Reads
 from docpruner.errors import EncoderError, MissingExtraError
 from docpruner.types import FloatArray, Page, PageEmbedding, Prompt
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Importance = Literal["global-token", "centrality"]
-Reads = Literal["words", "pixels"]
+__all__ = ["Encoder", "EncoderName", "Importance", "Reads", "load_encoder"]
 
 
 class Encoder(Protocol):
@@ -58,67 +57,6 @@ class Encoder(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class EncoderName:
-    """An encoder's name, taken apart: `checkpoint@revision:prompt=…,importance=…`.
-
-    Only what is not at its default is written.
-    """
-
-    checkpoint: str
-    revision: str | None = None
-    prompt: Prompt = "default"
-    importance: Importance = "global-token"
-
-    def __str__(self) -> str:
-        options = [
-            f"{key}={value}"
-            for key, value, plain in (
-                ("prompt", self.prompt, "default"),
-                ("importance", self.importance, "global-token"),
-            )
-            if value != plain
-        ]
-        revision = f"@{self.revision}" if self.revision else ""
-        return self.checkpoint + revision + (":" + ",".join(options) if options else "")
-
-    @property
-    def reads(self) -> Reads:
-        """What an encoder of this name sees of a page, told without loading it."""
-        return "words" if self.is_builtin else "pixels"
-
-    @property
-    def is_builtin(self) -> bool:
-        return self.checkpoint.startswith("builtin") and not Path(self.checkpoint).is_dir()
-
-    @classmethod
-    def read(cls, text: str) -> EncoderName:
-        checkpoint, colon, options = text.rpartition(":")
-        if not colon or "=" not in options:
-            checkpoint, options = text, ""
-        revision = ""
-        if not Path(checkpoint).is_dir():  # a folder's name may hold anything
-            checkpoint, _, revision = checkpoint.partition("@")
-        if Path(checkpoint).is_dir():  # an index remembers it, wherever it is opened from
-            checkpoint = os.path.abspath(checkpoint)
-        name = cls(checkpoint, revision or None)
-        for option in filter(None, options.split(",")):
-            key, _, value = option.partition("=")
-            if (key, value) not in _OPTIONS:
-                known = ", ".join("=".join(known) for known in _OPTIONS)
-                raise EncoderError(f"{option!r} in the encoder {text!r} is none of: {known}")
-            name = replace(name, **{key: value})  # type: ignore[arg-type]  # checked just above
-        return name
-
-
-_OPTIONS = (
-    ("prompt", "default"),
-    ("prompt", "noise-filtering"),
-    ("importance", "global-token"),
-    ("importance", "centrality"),
-)
-
-
 def load_encoder(
     name: str = "builtin",
     *,
@@ -128,21 +66,28 @@ def load_encoder(
     revision: str | None = None,
     prompt: Prompt | None = None,
     importance: Importance | None = None,
+    query_prefix: str | None = None,
+    query_tokens: int | None = None,
     trust_remote_code: bool = False,
 ) -> Encoder:
     """Load an encoder: the built-in one, or that of a Hugging Face repository or a local folder.
 
     What is given here overrides what the name says, and is recorded in the encoder's own name.
-    Device, precision and batch size are chosen by what the machine has; remote code (Jina v4) runs
-    only if you say so.
+    Device, precision and batch size are chosen by what the machine has.
+
+    query_prefix, query_tokens: what is written before a query, and how many augmentation tokens
+        after it; by default what the model's family was trained with.
+    trust_remote_code: lets a model (Jina v4) run code from its repository.
     """
     wanted = EncoderName.read(name)
-    wanted = replace(
-        wanted,
-        revision=revision or wanted.revision,
-        prompt=prompt or wanted.prompt,
-        importance=importance or wanted.importance,
-    )
+    given = {
+        "revision": revision,
+        "prompt": prompt,
+        "importance": importance,
+        "query_prefix": query_prefix,
+        "query_tokens": query_tokens,
+    }
+    wanted = replace(wanted, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
     if wanted.is_builtin:
         return _builtin(wanted)
     if not Path(wanted.checkpoint).is_dir() and wanted.checkpoint.count("/") != 1:

@@ -13,7 +13,7 @@ from PIL.Image import Image
 from torch import Tensor
 
 from docpruner.encoders.encoder_name import Importance, Reads
-from docpruner.encoders.families import PageTokens, QueryForm, family_of
+from docpruner.encoders.families import PageTokens, QueryForm, family_of, image_token
 from docpruner.encoders.page_images import page_image, page_name
 from docpruner.encoders.runtime import in_batches
 from docpruner.encoders.tap import ImportanceTap, centrality_tap, importance_tap
@@ -50,7 +50,7 @@ def page_embeddings(
     for row, name in enumerate(names):
         real = batch["attention_mask"][row].bool().cpu()
         ids = batch["input_ids"][row].cpu()[real]
-        on_page = (ids == model.config.image_token_id).numpy()
+        on_page = (ids == image_token(model.config)).numpy()
         thw = batch.get("image_grid_thw")
         image_grid = None if thw is None else (int(thw[row, 1]), int(thw[row, 2]))
         layout = family.layout(PageTokens(ids, int(on_page.sum()), image_grid, processor))
@@ -166,13 +166,12 @@ class ColVisionEncoder:
 
     def _tap(self, batch: Any) -> AbstractContextManager[ImportanceTap]:
         if self.importance == "centrality":
-            return centrality_tap(
-                self.model, batch["input_ids"] == self.model.config.image_token_id
-            )
+            return centrality_tap(self.model, batch["input_ids"] == image_token(self.model.config))
         return importance_tap(self.model)
 
     def _run(self, batch: Any, options: Mapping[str, Any]) -> Tensor:
-        embeddings: Tensor = self.model(**batch, **options)
+        output = self.model(**batch, **options)
+        embeddings: Tensor = output if isinstance(output, Tensor) else output.embeddings
         return embeddings
 
     def _prepare_pages(self, images: list[Image]) -> Any:

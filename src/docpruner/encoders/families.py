@@ -60,7 +60,7 @@ TRAINED_WITHOUT_PREFIX = QueryForm("")
 
 @dataclass(frozen=True)
 class Family:
-    """Names of classes in `colpali_engine.models`, and how a page is laid out."""
+    """Names of classes in a library, and how a page is laid out."""
 
     model: str
     processor: str
@@ -69,6 +69,7 @@ class Family:
     query: QueryForm | None = TRAINED_WITH_PREFIX  # None: the processor writes a form of its own
     projection: str = "custom_text_proj"
     page_options: Mapping[str, Any] = field(default_factory=dict)  # for the model's call
+    library: str = "colpali_engine.models"
     token_types: bool = False  # queries need token types, or their attention depends on the batch
 
 
@@ -155,17 +156,45 @@ FAMILIES: dict[str, Family] = {
         TRAINED_WITHOUT_PREFIX,
     ),
     "gemma3": Family("ColGemma3", "ColGemmaProcessor3", square_grid, square_pixels, query=None),
+    # Exports that transformers runs by itself (…-hf): their processors write prompt and query.
+    "colpali": Family(
+        "ColPaliForRetrieval",
+        "ColPaliProcessor",
+        square_grid,
+        square_pixels,
+        query=None,
+        projection="embedding_proj_layer",
+        library="transformers",
+        token_types=True,
+    ),
+    "colqwen2": Family(
+        "ColQwen2ForRetrieval",
+        "ColQwen2Processor",
+        dynamic_grid,
+        area_pixels,
+        query=None,
+        projection="embedding_proj_layer",
+        library="transformers",
+    ),
+    "colmodernvbert": Family(
+        "ColModernVBertForRetrieval",
+        "ColModernVBertProcessor",
+        tiled_grid,
+        edge_pixels,
+        query=None,
+        projection="embedding_proj_layer",
+        library="transformers",
+    ),
 }
 
 REFUSED = {
-    "colpali": "is the transformers-native export; use the colpali-engine checkpoint instead, "
-    "such as vidore/colpali-v1.3",
-    "colqwen2": "is the transformers-native export; use the colpali-engine checkpoint instead, "
-    "such as vidore/colqwen2-v1.0",
-    "colmodernvbert": "is the transformers-native export; use the colpali-engine checkpoint "
-    "instead, such as ModernVBERT/colmodernvbert",
     "qwen2_5_omni_thinker": "can't be constructed by colpali-engine 0.3.18 with transformers 5",
 }
+
+
+def image_token(config: Any) -> int:
+    """The id of the tokens that patches stand for; transformers' exports wrap the model's own."""
+    return int(getattr(config, "vlm_config", config).image_token_id)
 
 
 def query_form(family: Family, prefix: str | None, tokens: int | None) -> QueryForm | None:

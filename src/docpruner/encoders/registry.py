@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -73,7 +74,8 @@ def load_encoder(
     """Load an encoder: the built-in one, or that of a Hugging Face repository or a local folder.
 
     What is given here overrides what the name says, and is recorded in the encoder's own name.
-    Device, precision and batch size are chosen by what the machine has.
+    Device, precision and batch size are chosen by what the machine has; the precision that a name
+    says is kept where there is a GPU.
 
     query_prefix, query_tokens: what is written before a query, and how many augmentation tokens
         after it; by default what the model's family was trained with.
@@ -90,33 +92,39 @@ def load_encoder(
     wanted = replace(wanted, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
     if wanted.is_builtin:
         return _builtin(wanted)
-    if not Path(wanted.checkpoint).is_dir() and wanted.checkpoint.count("/") != 1:
+    if not wanted.is_on_the_hub and not Path(wanted.checkpoint).is_dir():
         raise EncoderError(
             f"no encoder {name!r}; give builtin, a Hugging Face repository such as "
             "vidore/colqwen2.5-v0.2, or a folder with a model"
         )
-    if (
-        importlib.util.find_spec("torch") is None
-        or importlib.util.find_spec("transformers") is None
-    ):
+    if wanted.is_on_the_hub and Path(wanted.checkpoint).is_dir():
+        warnings.warn(
+            f"{wanted.checkpoint} is taken for the repository of that name on the Hugging Face "
+            f"Hub; for the folder write ./{wanted.checkpoint}",
+            UserWarning,
+            stacklevel=2,
+        )
+    if not all(map(importlib.util.find_spec, ("torch", "transformers"))):
         raise MissingExtraError(f"the encoder {name}", "vlm")
-    from docpruner.encoders.checkpoint import base_and_config
+    from docpruner.encoders.checkpoint import model_files
     from docpruner.encoders.jina import is_jina, load_jina
+    from docpruner.encoders.runtime import best_device
 
-    _, config = base_and_config(wanted.checkpoint, wanted.revision)
-    if is_jina(config):
+    files = model_files(wanted)
+    if dtype is None and wanted.dtype != "float32" and (device or best_device()) != "cpu":
+        dtype = wanted.dtype
+    if is_jina(files.config):
         return load_jina(
             wanted,
+            files,
             device=device,
             dtype=dtype,
             batch_size=batch_size,
             trust_remote_code=trust_remote_code,
         )
-    if importlib.util.find_spec("colpali_engine") is None:
-        raise MissingExtraError(f"the encoder {name}", "vlm")
     from docpruner.encoders.colvision_loading import load_colvision
 
-    return load_colvision(wanted, device=device, dtype=dtype, batch_size=batch_size)
+    return load_colvision(wanted, files, device=device, dtype=dtype, batch_size=batch_size)
 
 
 def _builtin(name: EncoderName) -> Encoder:

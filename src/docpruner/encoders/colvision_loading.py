@@ -25,6 +25,10 @@ from docpruner.errors import EncoderError, MissingExtraError
 PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json")
 
 
+class NoProjectionError(EncoderError):
+    """The weights are those of a plain vision-language model."""
+
+
 def load_colvision(
     name: EncoderName,
     files: ModelFiles,
@@ -145,7 +149,7 @@ def _projection_width(base: Checkpoint, family: Family) -> int | None:
         if f".{tensor}".endswith(f".{family.projection}.weight"):
             return shape[0]
     if tensors and not any(f"{family.projection}." in tensor for tensor in tensors):
-        raise EncoderError(
+        raise NoProjectionError(
             f"{base.name} has no weights for {family.projection}: it is not a {family.model} "
             "retriever but a model one could be trained from"
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import quote, unquote
 
+from docpruner.encoders.encoder_plugins import factory
 from docpruner.errors import EncoderError
 from docpruner.types import Prompt
 
@@ -48,8 +49,15 @@ class EncoderName:
 
     @property
     def reads(self) -> Reads:
-        """What an encoder of this name sees of a page, told without loading it."""
-        return "words" if self.is_builtin else "pixels"
+        """What an encoder of this name sees of a page, told without loading it.
+
+        Of another package's encoder its factory says it, if that has an attribute of this name.
+        """
+        if self.is_builtin:
+            return "words"
+        if self.is_on_the_hub or Path(self.checkpoint).is_dir():
+            return "pixels"
+        return "words" if getattr(factory(self.checkpoint), "reads", "") == "words" else "pixels"
 
     @property
     def is_builtin(self) -> bool:

@@ -219,5 +219,10 @@ def family_of(config: dict[str, Any], name: str = "the model") -> Family:
         raise EncoderError(f"{name} {REFUSED[kind]}")
     if kind not in FAMILIES:
         known = ", ".join(f"{family.model} ({kind})" for kind, family in FAMILIES.items())
-        raise EncoderError(f"{name} has model_type {kind!r}, which is none of: {known}")
+        own = "It runs code of its own (auto_map). " if "auto_map" in config else ""
+        raise EncoderError(
+            f"{name} has model_type {kind!r}, which is none of: {known}. {own}It could be used if "
+            "it were published for sentence-transformers' MultiVectorEncoder (with a modules.json),"
+            " or through an encoder of your own (docs/encoders.md says how)"
+        )
     return FAMILIES[str(kind)]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from docpruner.encoders.encoder_name import EncoderName, Importance, Reads
+from docpruner.encoders.encoder_plugins import load_plugin, plugin_names
 from docpruner.errors import EncoderError, MissingExtraError
 from docpruner.types import FloatArray, Page, PageEmbedding, Prompt
 
@@ -93,8 +94,12 @@ def load_encoder(
     if wanted.is_builtin:
         return _builtin(wanted)
     if not wanted.is_on_the_hub and not Path(wanted.checkpoint).is_dir():
+        other = load_plugin(str(wanted), wanted.checkpoint)
+        if other is not None:
+            return other
+        known = "".join(f", {plugin}" for plugin in plugin_names())
         raise EncoderError(
-            f"no encoder {name!r}; give builtin, a Hugging Face repository such as "
+            f"no encoder {name!r}; give builtin{known}, a Hugging Face repository such as "
             "vidore/colqwen2.5-v0.2, or a folder with a model"
         )
     if wanted.is_on_the_hub and Path(wanted.checkpoint).is_dir():
@@ -107,6 +112,7 @@ def load_encoder(
     if not all(map(importlib.util.find_spec, ("torch", "transformers"))):
         raise MissingExtraError(f"the encoder {name}", "vlm")
     from docpruner.encoders.checkpoint import model_files
+    from docpruner.encoders.families import FAMILIES
     from docpruner.encoders.jina import is_jina, load_jina
     from docpruner.encoders.runtime import best_device
 
@@ -122,9 +128,27 @@ def load_encoder(
             batch_size=batch_size,
             trust_remote_code=trust_remote_code,
         )
-    from docpruner.encoders.colvision_loading import load_colvision
+    from docpruner.encoders.colvision_loading import NoProjectionError, load_colvision
 
-    return load_colvision(wanted, files, device=device, dtype=dtype, batch_size=batch_size)
+    in_modules = files.checkpoint.has("modules.json")
+    try:
+        if files.config.get("model_type") in FAMILIES or not in_modules:
+            return load_colvision(wanted, files, device=device, dtype=dtype, batch_size=batch_size)
+    except NoProjectionError:  # sentence-transformers keeps it in a module of its own
+        if not in_modules:
+            raise
+    if importlib.util.find_spec("sentence_transformers") is None:
+        raise MissingExtraError(f"the encoder {name}", "st")
+    from docpruner.encoders.multi_vector import load_multi_vector
+
+    return load_multi_vector(
+        wanted,
+        files,
+        device=device,
+        dtype=dtype,
+        batch_size=batch_size,
+        trust_remote_code=trust_remote_code,
+    )
 
 
 def _builtin(name: EncoderName) -> Encoder:

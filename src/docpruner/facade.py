@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,7 +130,9 @@ class Index:
         store = open_store(location)
         index = cls(store, encoder)
         settings = index.settings
-        if encoder is not None and (encoder.name, encoder.dim) != (settings.encoder, settings.dim):
+        if encoder is not None and not (
+            _names(encoder.name, settings.encoder) and encoder.dim == settings.dim
+        ):
             index.close()
             raise IndexStateError(
                 f"{store.location} was made with the encoder {settings.encoder} ({settings.dim} "
@@ -627,13 +628,15 @@ def _loader(
 
 
 def _names(given: str, own: str) -> bool:
-    """Whether an index's encoder goes by this name, which may leave out the version."""
+    """Whether an index's encoder goes by this name; either may leave out the commit."""
     from docpruner.encoders.registry import EncoderName
 
+    if given == own:  # also where it is no name that we could read
+        return True
     asked, there = EncoderName.read(given), EncoderName.read(own)
     if asked.checkpoint == "builtin":
         return there.is_builtin
-    return asked == (there if asked.revision else replace(there, revision=None))
+    return asked.agrees_with(there)
 
 
 def _globs(given: str | Sequence[str]) -> tuple[str, ...]:

@@ -299,7 +299,6 @@ def test_families_are_told_by_configuration_never_by_name(checkpoints, tmp_path)
     ("model_type", "message"),
     [
         ("llama", r"model_type 'llama', which is none of: ColPali \(paligemma\)"),
-        ("colpali", "transformers-native export"),
         ("qwen2_5_omni_thinker", "can't be constructed"),
     ],
 )
@@ -337,6 +336,86 @@ def test_missing_weights_are_an_error_not_random(checkpoints, tmp_path):
     save_file(tensors, path, metadata={"format": "pt"})
     with pytest.raises(EncoderError, match="lacks 1 weights of ColQwen2_5, which would be random"):
         load_encoder(str(tmp_path / "torn"))
+
+
+def _changed(path: Path, change) -> None:
+    from safetensors.torch import load_file, save_file
+
+    tensors = load_file(path)
+    change(tensors)
+    save_file(tensors, path, metadata={"format": "pt"})
+
+
+def _without(*parts: str):
+    def change(tensors):
+        for part in parts:
+            tensors.pop(next(name for name in tensors if part in name))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("missing", "named"),
+    [
+        ("embed_tokens", "language_model.embed_tokens.weight"),
+        ("layers.1.self_attn.q_proj.weight", "language_model.layers.1.self_attn.q_proj.weight"),
+        ("visual.blocks.0.attn.qkv.weight", "visual.blocks.0.attn.qkv.weight"),
+    ],
+)
+def test_a_weight_that_an_adapters_base_lacks_is_named(checkpoints, tmp_path, missing, named):
+    base = tmp_path / "base"
+    shutil.copytree(checkpoints / "ColQwen2_5", base)
+    tiny.build_adapter("ColQwen2_5", base, tmp_path / "adapter")
+    _changed(base / "model.safetensors", _without(missing))
+    with pytest.raises(EncoderError, match=rf"base lacks 1 weights .* be random: {named}"):
+        load_encoder(str(tmp_path / "adapter"))
+
+
+@pytest.mark.parametrize("kind", ["whole", "base", "adapter"])
+def test_a_weight_of_another_size_is_named(checkpoints, tmp_path, kind):
+    base = tmp_path / "base"
+    shutil.copytree(checkpoints / "ColQwen2_5", base)
+    tiny.build_adapter("ColQwen2_5", base, tmp_path / "adapter")
+    file = tmp_path / "adapter" / "adapter_model.safetensors"
+
+    def cut(tensors):
+        where = "layers.1.self_attn.q_proj.lora_A" if kind == "adapter" else "1.self_attn.q_proj.w"
+        name = next(name for name in tensors if where in name)
+        tensors[name] = tensors[name][:-1].contiguous()
+
+    _changed(file if kind == "adapter" else base / "model.safetensors", cut)
+    with pytest.raises(EncoderError, match=r"the weight .*layers\.1\.self_attn\.q_proj.* × 64"):
+        load_encoder(str(base if kind == "whole" else tmp_path / "adapter"))
+
+
+def test_an_adapter_that_lacks_a_weight_or_has_one_too_many_is_refused(checkpoints, tmp_path):
+    for name in ("lacking", "foreign"):
+        tiny.build_adapter("ColQwen2_5", checkpoints / "ColQwen2_5", tmp_path / name)
+    file = "adapter_model.safetensors"
+    _changed(tmp_path / "lacking" / file, _without("layers.1.self_attn.q_proj.lora_B"))
+    with pytest.raises(EncoderError, match=r"lacking lacks 1 weights of the adapter of ColQwen2_5"):
+        load_encoder(str(tmp_path / "lacking"))
+
+    def rename(tensors):
+        name = next(name for name in tensors if "layers.1.self_attn.q_proj.lora_B" in name)
+        tensors[name.replace("layers.1.", "layers.77.")] = tensors[name].clone()
+
+    _changed(tmp_path / "foreign" / file, rename)
+    with pytest.raises(EncoderError, match=r"has no place for, such as .*layers\.77\."):
+        load_encoder(str(tmp_path / "foreign"))
+
+
+def test_an_adapter_that_was_never_trained_is_refused(checkpoints, tmp_path):
+    tiny.build_adapter("ColQwen2_5", checkpoints / "ColQwen2_5", tmp_path / "new")
+
+    def clear(tensors):
+        for name in tensors:
+            if "lora_B" in name:
+                tensors[name] = torch.zeros_like(tensors[name])
+
+    _changed(tmp_path / "new" / "adapter_model.safetensors", clear)
+    with pytest.raises(EncoderError, match="new changes nothing: its lora_B weights are all zero"):
+        load_encoder(str(tmp_path / "new"))
 
 
 def test_remote_code_runs_only_if_the_user_says_so(checkpoints):

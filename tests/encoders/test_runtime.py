@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from docpruner.encoders import load_encoder
-from docpruner.encoders.runtime import BatchSize, best_dtype, copy_back, in_batches
+from docpruner.encoders.runtime import BatchSize, best_attention, best_dtype, copy_back, in_batches
 from docpruner.encoders.steps import EncodesInSteps
 from docpruner.errors import EncoderError
 
@@ -172,3 +172,55 @@ def test_the_model_is_called_once_for_a_batch_and_inputs_stay_where_they_are(che
     encoder.run(prepared)()
     assert sizes == [6]
     assert all(torch.equal(prepared.inputs[key], value) for key, value in kept.items())
+
+
+# ---------------------------------------------------------------------- kernels and sizes
+
+
+def test_attention_is_what_was_asked_for(checkpoint):
+    encoder = load_encoder(checkpoint, attention="eager")
+    assert encoder.model.config._attn_implementation == "eager"
+    assert encoder.name == load_encoder(checkpoint, attention="sdpa").name
+    assert same(encoder.encode_pages(PAGES[:2]), load_encoder(checkpoint).encode_pages(PAGES[:2]))
+
+
+def test_flash_attention_is_the_default_where_it_can_run(monkeypatch):
+    assert best_attention("cuda:1", torch.bfloat16) == {}
+    monkeypatch.setattr("docpruner.encoders.runtime.find_spec", lambda name: name == "flash_attn")
+    assert best_attention("cuda:1", torch.bfloat16) == {"attn_implementation": "flash_attention_2"}
+    assert best_attention("cuda", torch.float32) == {}
+    assert best_attention("cpu", torch.bfloat16) == {}
+    assert best_attention("cuda", torch.float16, "sdpa") == {"attn_implementation": "sdpa"}
+
+
+def test_flash_attention_elsewhere_is_an_error_that_says_what_it_needs(checkpoint):
+    with pytest.raises(EncoderError, match=r"needs a CUDA device.*here: cpu, float32.*flash-attn"):
+        load_encoder(checkpoint, attention="flash")
+    with pytest.raises(EncoderError, match="no attention 'slow'"):
+        load_encoder(checkpoint, attention="slow")
+
+
+def test_a_cap_on_visual_tokens_holds_and_is_in_the_name(checkpoint):
+    encoder = load_encoder(checkpoint, max_visual_tokens=40)
+    assert encoder.name == f"{checkpoint}:max_visual_tokens=40"
+    capped, free = encoder.encode_pages(PAGES[:1]), load_encoder(checkpoint).encode_pages(PAGES[:1])
+    assert 30 <= len(capped[0].patches) <= 40
+    assert len(free[0].patches) > 80
+    assert len(load_encoder(encoder.name).encode_pages(PAGES[:1])[0].patches) <= 40
+    with pytest.raises(EncoderError, match="max_visual_tokens 3: this processor makes at least 4"):
+        load_encoder(checkpoint, max_visual_tokens=3)
+
+
+def test_a_cap_on_tiles(tmp_path):
+    """9 vectors a tile: 45 are 2 × 2 tiles and the whole page."""
+    tiny.build("ColIdefics3", tmp_path)
+    (page,) = load_encoder(str(tmp_path), max_visual_tokens=50).encode_pages(PAGES[:1])
+    assert len(page.patches) == 45
+    with pytest.raises(EncoderError, match="at least 18, 9 for a tile"):
+        load_encoder(str(tmp_path), max_visual_tokens=17)
+
+
+def test_a_model_with_pages_of_one_size_takes_no_cap(tmp_path):
+    tiny.build("ColPali", tmp_path)
+    with pytest.raises(EncoderError, match="ColPali makes the same number of vectors"):
+        load_encoder(str(tmp_path), max_visual_tokens=17)

@@ -14,9 +14,9 @@ import torch
 from PIL.Image import Image
 from torch import Tensor
 
-from docpruner.encoders.families import PageTokens, family_of
+from docpruner.encoders.encoder_name import Importance, Reads
+from docpruner.encoders.families import PageTokens, QueryForm, family_of, image_token
 from docpruner.encoders.page_images import page_image, page_name
-from docpruner.encoders.registry import Importance, Reads
 from docpruner.encoders.runtime import BatchSize, copy_back, in_batches, is_out_of_memory
 from docpruner.encoders.steps import Pending
 from docpruner.encoders.tap import ImportanceTap, centrality_tap, importance_tap
@@ -53,7 +53,7 @@ def page_embeddings(
     for row, name in enumerate(names):
         real = batch["attention_mask"][row].bool().cpu()
         ids = batch["input_ids"][row].cpu()[real]
-        on_page = (ids == model.config.image_token_id).numpy()
+        on_page = (ids == image_token(model.config)).numpy()
         thw = batch.get("image_grid_thw")
         image_grid = None if thw is None else (int(thw[row, 1]), int(thw[row, 2]))
         layout = family.layout(PageTokens(ids, int(on_page.sum()), image_grid, processor))
@@ -93,6 +93,7 @@ class ColVisionEncoder:
         batch_size: int | None = None,
         prompt: Prompt = "default",
         importance: Importance = "global-token",
+        query: QueryForm | None = None,
     ) -> None:
         self.model = model.eval()
         self.processor = processor
@@ -100,6 +101,7 @@ class ColVisionEncoder:
         self.prompt: Prompt = prompt
         self.importance: Importance = importance
         self.family = family_of(model.config.to_dict())
+        self.query = query or self.family.query
         self._size = BatchSize(str(model.device), batch_size)
         self._processing = threading.Lock()  # a fast tokenizer changes while it works
         self._running = threading.Lock()  # the tap hears every pass of the model
@@ -227,13 +229,12 @@ class ColVisionEncoder:
 
     def _tap(self, batch: Any) -> AbstractContextManager[ImportanceTap]:
         if self.importance == "centrality":
-            return centrality_tap(
-                self.model, batch["input_ids"] == self.model.config.image_token_id
-            )
+            return centrality_tap(self.model, batch["input_ids"] == image_token(self.model.config))
         return importance_tap(self.model)
 
     def _run(self, batch: Any, options: Mapping[str, Any]) -> Tensor:
-        embeddings: Tensor = self.model(**batch, **options)
+        output = self.model(**batch, **options)
+        embeddings: Tensor = output if isinstance(output, Tensor) else output.embeddings
         return embeddings
 
     def _prepare_pages(self, images: list[Image]) -> Any:
@@ -242,7 +243,11 @@ class ColVisionEncoder:
         return batch
 
     def _prepare_queries(self, texts: list[str]) -> Any:
-        batch = self.processor.process_queries(texts)
+        if self.query is None:
+            batch = self.processor.process_queries(texts)
+        else:
+            token = self.processor.query_augmentation_token
+            batch = self.processor.process_texts([self.query.around(t, token) for t in texts])
         if self.family.token_types:
             batch["token_type_ids"] = torch.zeros_like(batch["input_ids"])
         return batch

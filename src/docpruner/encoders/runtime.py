@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import TypeVar
 
 import torch
 from torch import Tensor
 
+from docpruner.encoders.encoder_name import Attention
 from docpruner.errors import EncoderError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+KERNELS = {"sdpa": "sdpa", "flash": "flash_attention_2", "eager": "eager"}
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 LARGEST_BATCH = 64
 FILLED = 0.85  # of the device's memory
@@ -39,6 +42,32 @@ def best_dtype(device: str, wanted: str | None = None) -> torch.dtype:
         real = torch.cuda.is_bf16_supported(including_emulation=False)
         return torch.bfloat16 if real else torch.float16
     return torch.float32 if device == "cpu" else torch.bfloat16
+
+
+def best_attention(
+    device: str, dtype: torch.dtype, wanted: Attention | None = None
+) -> dict[str, str]:
+    """How `from_pretrained` is told which kernels to use; nothing leaves it to the model.
+
+    Flash attention is taken where it is installed. Qwen's vision tower gains most: with it a batch
+    is one call for all windows of all pages, with sdpa one for each window.
+    """
+    if wanted is None:
+        return {"attn_implementation": KERNELS["flash"]} if _has_flash(device, dtype) else {}
+    if wanted not in KERNELS:
+        raise EncoderError(f"no attention {wanted!r}; give sdpa, flash or eager")
+    if wanted == "flash" and not _has_flash(device, dtype):
+        raise EncoderError(
+            f"flash attention needs a CUDA device, float16 or bfloat16 (here: {device}, "
+            f"{str(dtype).removeprefix('torch.')}) and flash-attn: pip install flash-attn "
+            "--no-build-isolation"
+        )
+    return {"attn_implementation": KERNELS[wanted]}
+
+
+def _has_flash(device: str, dtype: torch.dtype) -> bool:
+    half = dtype in (torch.float16, torch.bfloat16)
+    return device.startswith("cuda") and half and find_spec("flash_attn") is not None
 
 
 class BatchSize:

@@ -18,6 +18,7 @@ VALUES = {"types", "hits", "errors"}
 ROOMS = {
     "errors": set(),
     "cores": set(),
+    "outside_text": set(),
     "types": {"errors"},
     "hits": {"types", "errors"},
     "rotation": {"types"},
@@ -38,9 +39,10 @@ ROOMS = {
     },
     "integrations": {"encoders", "reduce", "codecs", "maxsim", "types", "errors"},
     "doctor": {"maxsim", "errors", "cores"},
-    "web": {"facade", "explain", "search", "pipeline", "stores", "pages", *VALUES},
+    "web": {"outside_text", "facade", "explain", "search", "pipeline", "stores", "pages", *VALUES},
     "cli": {
         *("facade", "explain", "evaluate", "web", "search", "pipeline", "stores", "pages"),
+        "outside_text",
         *("encoders", "reduce", "codecs", "doctor", *VALUES),
     },
     "__init__": {"facade", "reduce", "encoders", "pipeline", *VALUES},

@@ -136,7 +136,7 @@ def folder(tmp_path_factory) -> Path:
     assert "3 documents added" in done.stdout
     assert "% saved" in done.stdout
     assert "1 page has no words, so this encoder can't find it; --ocr recognises" in done.stdout
-    assert "left out docs/page.pdf: is not a PDF: it starts like a web page" in done.stderr
+    assert "left out docs/page.pdf: is not a PDF: it looks like a web page" in done.stderr
     return folder
 
 

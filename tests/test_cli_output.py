@@ -21,10 +21,11 @@ from rich.text import Text
 
 from cli_process import docpruner, write_pdf
 from docpruner.cli import main
-from docpruner.cli.output import console, plain, styled, visible
+from docpruner.cli.output import console, plain, styled
 from docpruner.cli.picture_files import file_stem
 from docpruner.errors import PageError
 from docpruner.facade import Index
+from docpruner.outside_text import visible
 from docpruner.types import Page, Word
 
 CONTROLS = [*map(chr, range(1, 32)), "\x7f", *map(chr, range(0x80, 0xA0))]

@@ -222,34 +222,34 @@ def page_of(importance, boxes=None):
 
 
 def test_the_figures_are_those_of_the_threshold():
-    """μ = 2.5, σ = √1.25 ≈ 1.118; τ = 2.5 - 0.25·1.118 ≈ 2.22 keeps the 3 and the 4."""
-    seen = pruning_view(page_of([1, 2, 3, 4]))
+    """Powers of two are stored as they are. μ = 3.75, σ = √(28.75 / 4) ≈ 2.68; τ = 3.75 - 0.25·2.68
+    ≈ 3.08 keeps the 4 and the 8."""
+    seen = pruning_view(page_of([1, 2, 4, 8]))
     assert (seen.spec, seen.kept.tolist()) == ("docpruner:k=-0.25", [False, False, True, True])
-    assert seen.mean == pytest.approx(2.5, rel=1e-3)
-    assert seen.deviation == pytest.approx(1.25**0.5, rel=1e-3)
-    assert seen.tau == pytest.approx(2.5 - 0.25 * 1.25**0.5, rel=1e-3)
-    p = np.array([0.1, 0.2, 0.3, 0.4])
-    assert seen.entropy == pytest.approx(-(p * np.log(p)).sum(), rel=1e-3)
+    assert seen.mean == pytest.approx(3.75)
+    assert seen.deviation == pytest.approx((28.75 / 4) ** 0.5)
+    assert seen.tau == pytest.approx(3.75 - 0.25 * (28.75 / 4) ** 0.5)
+    p = np.array([1, 2, 4, 8]) / 15
+    assert seen.entropy == pytest.approx(-(p * np.log(p)).sum())
     assert dict(seen.legend)["kept"] == "2 (50%)"
 
 
 def test_another_spec_has_its_own_threshold_or_none():
-    """k = 1: τ = 3.62 keeps the 4. A fixed share has no threshold of the page's own."""
-    assert pruning_view(page_of([1, 2, 3, 4]), "docpruner:k=1").kept.tolist() == [False] * 3 + [
-        True
-    ]
-    shared = pruning_view(page_of([1, 2, 3, 4]), "attention-ratio:ratio=0.5")
+    """k = 1: τ = 6.43 keeps the 8. A fixed share has no threshold of the page's own."""
+    strict = pruning_view(page_of([1, 2, 4, 8]), "docpruner:k=1")
+    assert strict.kept.tolist() == [False, False, False, True]
+    shared = pruning_view(page_of([1, 2, 4, 8]), "attention-ratio:ratio=0.5")
     assert shared.kept.sum() == 2
     assert shared.tau is None
-    assert shared.mean == pytest.approx(2.5, rel=1e-3)
+    assert shared.mean == pytest.approx(3.75)
 
 
 def test_robust_statistics_are_shown_as_they_were_used():
-    """Nineteen 1s and a 100: Q3 + 3·IQR = 1, so μ = τ = 1 and σ = 0."""
+    """Nineteen 1s and a 128: Q3 + 3·IQR = 1, so μ = τ = 1 and σ = 0."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PruningWarning)
-        seen = pruning_view(page_of([1.0] * 19 + [100.0]), "docpruner:k=1,statistics=robust")
-    assert (seen.mean, seen.deviation, seen.tau) == pytest.approx((1, 0, 1), rel=1e-3)
+        seen = pruning_view(page_of([1.0] * 19 + [128.0]), "docpruner:k=1,statistics=robust")
+    assert (seen.mean, seen.deviation, seen.tau) == pytest.approx((1, 0, 1))
 
 
 def test_merged_patches_are_kept_in_fewer_vectors():

@@ -48,7 +48,7 @@ def options(
 
 def _in_one_line(message: Warning | str, *_where: object) -> str:
     """Where in the code it was raised is of no use to who runs a command."""
-    from docpruner.cli.output import visible
+    from docpruner.outside_text import visible
 
     return f"warning: {visible(str(message))}\n"
 
@@ -72,7 +72,8 @@ def main() -> None:
 
 
 def _failed(error: Exception) -> int:
-    from docpruner.cli.output import print_error, visible
+    from docpruner.cli.output import print_error
+    from docpruner.outside_text import visible
 
     if _is_wrong_usage(error):
         context = getattr(error, "ctx", None)

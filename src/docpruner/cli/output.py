@@ -20,29 +20,14 @@ import typer
 from rich.console import Console
 from rich.text import Span, Text
 
+from docpruner.outside_text import escaped_json, visible
+
 WORD_LENGTH = 40  # characters, in a table
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
-# Control codes, line and paragraph separators, marks that turn text around, halves of characters.
-_CODES = r"\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
-_CODE, _CODE_OR_NEW_LINE = re.compile(f"[{_CODES}]"), re.compile(f"[{_CODES}\n]")
-
 
 # ------------------------------------------------------------------ text from outside
-
-
-def visible(text: str, *, lines: bool = False) -> str:
-    """Text without codes that a terminal obeys; `\\x1b` and `\\u202e` stand for them.
-
-    With `lines`, line breaks stay what they are.
-    """
-    return (_CODE if lines else _CODE_OR_NEW_LINE).sub(_shown_code, text)
-
-
-def _shown_code(sign: re.Match[str]) -> str:
-    code = ord(sign[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def plain(text: str, style: str = "") -> Text:
@@ -157,4 +142,4 @@ def _json(value: Any, indent: int | None = None) -> str:
     """Without a sign that the output can't hold, and with codes as JSON's escapes."""
     utf8 = (sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
     text = json.dumps(value, ensure_ascii=not utf8, indent=indent)
-    return _CODE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
+    return escaped_json(text)

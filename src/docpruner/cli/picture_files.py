@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from docpruner.cli.output import console, plain, print_warning, visible
+from docpruner.cli.output import console, plain, print_warning
+from docpruner.outside_text import visible
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from docpruner.facade import Index
 from docpruner.web.changes import changes
 from docpruner.web.drawings import Drawings
-from docpruner.web.error_responses import answer_errors
+from docpruner.web.error_responses import SafeJSONResponse, answer_errors
 from docpruner.web.file_responses import static_routes
 from docpruner.web.guard import Guard
 from docpruner.web.index_view import IndexView
@@ -57,6 +57,7 @@ def make_app(
         openapi_url="/api/openapi.json",
         docs_url=None,  # these pages load scripts from other hosts
         redoc_url=None,
+        default_response_class=SafeJSONResponse,
         lifespan=_lifespan,
     )
     _begin(app, opened, options)

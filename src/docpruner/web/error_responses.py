@@ -22,6 +22,7 @@ from docpruner.errors import (
     ReductionError,
     SpecError,
 )
+from docpruner.outside_text import escaped_json
 from docpruner.web.schemas import ErrorResponse
 
 log = logging.getLogger(__name__)
@@ -53,6 +54,13 @@ ENCODER = "the encoder of the index can't be used; run docpruner --debug serve t
 UNREADABLE = "the page can't be read from its file; index it again"
 
 
+class SafeJSONResponse(JSONResponse):
+    """Names of files may hold marks that turn text around: they go out as escapes."""
+
+    def render(self, content: Any) -> bytes:
+        return escaped_json(bytes(super().render(content)).decode()).encode()
+
+
 class Refused(HTTPException):
     """A request that is not answered as it was asked."""
 
@@ -64,7 +72,7 @@ def error_response(
     status: int, message: str, headers: dict[str, str] | None = None
 ) -> JSONResponse:
     content = {"error": {"code": CODES.get(status, "error"), "message": message}}
-    return JSONResponse(content, status, headers)
+    return SafeJSONResponse(content, status, headers)
 
 
 def described(*statuses: int) -> dict[int | str, dict[str, Any]]:

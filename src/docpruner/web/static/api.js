@@ -75,7 +75,20 @@ function withQuery(path, query = {}) {
   return given.length ? `${path}?${new URLSearchParams(given)}` : path;
 }
 
-const ask = async (method, path, options) => (await request(method, path, options)).json();
+const ask = async (method, path, options) =>
+  JSON.parse(await (await request(method, path, options)).text(), (_, value) =>
+    typeof value === "string" ? visible(value) : value,
+  );
+
+const CODES =
+  /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** Names of files and words of pages may hold marks that turn text around; they are shown. */
+const visible = (text) =>
+  text.replace(CODES, (sign) => {
+    const code = sign.charCodeAt(0).toString(16);
+    return code.length > 2 ? `\\u${code.padStart(4, "0")}` : `\\x${code.padStart(2, "0")}`;
+  });
 
 /** An answer that is one; anything else is a Failure. Whoever shows a field for the token listens
  *  for `tokenneeded`. */

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from docpruner.codecs import CodecName
+from docpruner.encoders.model_options import ModelOptions
 from docpruner.errors import AddError, EncoderError, IndexStateError, PageError, ScoringError
 from docpruner.hits import Hit
 from docpruner.pages.embedding_source import EmbeddingSource
@@ -32,7 +34,7 @@ from docpruner.stores.contract import WAIT, Compactable, Progress, Reader, Store
 from docpruner.stores.locations import Location, create_store, open_store, store_exists
 from docpruner.stores.records import Damage, DocumentEntry, PageName, Stats, StoredPage
 from docpruner.stores.settings import Settings
-from docpruner.types import Filter, Metadata, PageEmbedding, is_named
+from docpruner.types import Filter, Metadata, PageEmbedding, Prompt, is_named
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -63,7 +65,7 @@ class Index:
             )
         self._store = store
         self._encoder = encoder
-        self._load: Callable[[str], Encoder] | None = None
+        self._model_options = ModelOptions()
         self._files = PageFiles()
         self.root = ""  # below which documents are named; empty if by their whole paths
 
@@ -82,6 +84,7 @@ class Index:
         root: str | os.PathLike[str] | None = None,
         device: str | None = None,
         trust_remote_code: bool = False,
+        model_options: ModelOptions | None = None,
     ) -> Index:
         """Make a new index.
 
@@ -95,12 +98,15 @@ class Index:
             and may be moved together with the index. Without it they have their whole paths.
         device: where a model named by `encoder` runs: "cuda", "mps" or "cpu".
         trust_remote_code: lets such a model run code of its own (Jina v4).
+        model_options: more on how it runs: precision, batches, kernels, several devices.
         """
         reduce = reducer(str(_one_of(reduction, spec) or DEFAULT_SPEC))
         if isinstance(encoder, str):
-            filtering = "noise-filtering" if reduce.prompt == "noise-filtering" else None
-            load = _loader(device, trust_remote_code, prompt=filtering)
-            encoder = load(encoder)
+            filtering: Prompt | None = (
+                "noise-filtering" if reduce.prompt == "noise-filtering" else None
+            )
+            options = _options(model_options, device, trust_remote_code)
+            encoder = options.load(encoder, prompt=filtering)
         if reduce.prompt == "noise-filtering" != encoder.prompt:
             raise IndexStateError(
                 f"{reduce} needs an encoder with the noise-filtering prompt; {encoder.name} has "
@@ -120,6 +126,7 @@ class Index:
         root: str | os.PathLike[str] | None = None,
         device: str | None = None,
         trust_remote_code: bool = False,
+        model_options: ModelOptions | None = None,
     ) -> Index:
         """Open an index that is there.
 
@@ -144,7 +151,7 @@ class Index:
             raise IndexStateError(
                 f"{store.location} was made without a root: its documents have their whole paths"
             )
-        index._load = _loader(device, trust_remote_code)
+        index._model_options = _options(model_options, device, trust_remote_code)
         return index._rooted(root)
 
     @classmethod
@@ -160,6 +167,7 @@ class Index:
         root: str | os.PathLike[str] | None = None,
         device: str | None = None,
         trust_remote_code: bool = False,
+        model_options: ModelOptions | None = None,
     ) -> Index:
         """Open the index if there is one, make it if not.
 
@@ -177,10 +185,16 @@ class Index:
                 root=root,
                 device=device,
                 trust_remote_code=trust_remote_code,
+                model_options=model_options,
             )
         loaded = None if isinstance(encoder, str) else encoder
         index = cls.open(
-            location, encoder=loaded, root=root, device=device, trust_remote_code=trust_remote_code
+            location,
+            encoder=loaded,
+            root=root,
+            device=device,
+            trust_remote_code=trust_remote_code,
+            model_options=model_options,
         )
         try:
             name = encoder if isinstance(encoder, str) else None
@@ -255,8 +269,7 @@ class Index:
     def encoder(self) -> Encoder:
         """The encoder, loaded when it is first needed."""
         if self._encoder is None:
-            load = self._load or _loader(None, False)
-            self._encoder = load(self.settings.encoder)
+            self._encoder = self._model_options.load(self.settings.encoder)
         return self._encoder
 
     def __repr__(self) -> str:
@@ -611,20 +624,13 @@ def _stored_root(location: Location, root: str | os.PathLike[str] | None) -> str
     return os.path.relpath(absolute, os.path.abspath(location))
 
 
-def _loader(
-    device: str | None, trust_remote_code: bool, prompt: str | None = None
-) -> Callable[[str], Encoder]:
-    def load(name: str) -> Encoder:
-        from docpruner.encoders.registry import load_encoder
-
-        return load_encoder(
-            name,
-            device=device,
-            trust_remote_code=trust_remote_code,
-            prompt=prompt,  # type: ignore[arg-type]  # of `Prompt`, as above
-        )
-
-    return load
+def _options(
+    given: ModelOptions | None, device: str | None, trust_remote_code: bool
+) -> ModelOptions:
+    options = given or ModelOptions()
+    if device is not None:
+        options = replace(options, device=device)
+    return replace(options, trust_remote_code=trust_remote_code or options.trust_remote_code)
 
 
 def _names(given: str, own: str) -> bool:

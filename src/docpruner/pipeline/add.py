@@ -30,6 +30,7 @@ from docpruner.stores.contract import WAIT, Store, Writer
 FIRST_BATCH, MOST_PAGES = 8, 64  # pages
 MOST_STEPS = 1000  # pages and ends of documents in a commit
 READ_AHEAD = 32  # pages
+RUNNING = 16  # batches on devices that have not been collected; a device takes only a few
 AHEAD = 2  # batches that wait between two other lanes
 
 
@@ -110,7 +111,7 @@ class AddRun:
         with Lanes(interrupt) as lanes:
             readings = lanes.begin("reader", missing, READ_AHEAD)
             prepared = lanes.begin("preparer", self._prepared(readings), AHEAD)
-            running: Channel[tuple[Batch, Callable[[], Encoded]]] = lanes.channel(AHEAD)
+            running: Channel[tuple[Batch, Callable[[], Encoded]]] = lanes.channel(RUNNING)
             collected = lanes.begin("collector", self._collected(running), AHEAD)
             made = lanes.begin("reducer", self._made(collected), AHEAD)
             written = lanes.begin("writer", self._written(made), 1)

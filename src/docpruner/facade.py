@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from docpruner.codecs import CodecName
-from docpruner.encoders.model_options import ModelOptions
+from docpruner.encoders.model_options import ModelOptions, gives_importance
 from docpruner.errors import AddError, EncoderError, IndexStateError, PageError, ScoringError
 from docpruner.hits import Hit
 from docpruner.pages.embedding_source import EmbeddingSource
@@ -25,6 +25,7 @@ from docpruner.pages.problems import printable_path, unreachable
 from docpruner.pages.sources import Source
 from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
+from docpruner.pipeline.importance_check import require_importance
 from docpruner.pipeline.metadata import GivenMetadata, metadata_of
 from docpruner.pipeline.prune import Pruned, prune
 from docpruner.reduce import Reducer, reducer
@@ -102,9 +103,7 @@ class Index:
         """
         reduce = reducer(str(_one_of(reduction, spec) or DEFAULT_SPEC))
         if isinstance(encoder, str):
-            filtering: Prompt | None = (
-                "noise-filtering" if reduce.prompt == "noise-filtering" else None
-            )
+            filtering: Prompt | None = None if reduce.prompt == "default" else reduce.prompt
             options = _options(model_options, device, trust_remote_code)
             encoder = options.load(encoder, prompt=filtering)
         if reduce.prompt == "noise-filtering" != encoder.prompt:
@@ -112,6 +111,8 @@ class Index:
                 f"{reduce} needs an encoder with the noise-filtering prompt; {encoder.name} has "
                 "the default one"
             )
+        require_importance(encoder, reduce)
+        importances = importances and gives_importance(encoder)
         settings = Settings.new(
             encoder.name, encoder.dim, str(reduce), codec, importances, _stored_root(location, root)
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 
@@ -15,6 +16,7 @@ pytest.importorskip("colpali_engine", reason="needs the vlm extra: pip install '
 from PIL import Image
 
 import docpruner
+from cli_process import docpruner as docpruner_command
 from docpruner import Index
 from docpruner.encoders import load_encoder
 from docpruner.encoders.model_options import ModelOptions, read_devices
@@ -37,9 +39,13 @@ def checkpoint(tmp_path_factory):
     return str(folder)
 
 
-@pytest.fixture
-def pool(checkpoint, monkeypatch):
+@pytest.fixture(autouse=True)
+def _processes_import_torchvision(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parent / "torchvision_on_cpu"))
+
+
+@pytest.fixture
+def pool(checkpoint):
     made = ModelOptions(devices=("cpu", "cpu")).load(checkpoint)
     yield made
     made.close()
@@ -113,6 +119,21 @@ def test_a_killed_process_is_a_clear_error_and_nothing_committed_is_lost(
 def test_what_cannot_be_loaded_is_said_and_no_process_stays(tmp_path):
     with pytest.raises(EncoderError, match=r"has no config\.json"):
         ModelOptions(devices=("cpu", "cpu")).load(str(tmp_path))
+
+
+def test_the_command_takes_all_options_of_a_model(checkpoint, tmp_path):
+    found = os.pathsep.join(sys.path)
+    options = ["--dtype", "float32", "--batch-size", "2", "--attention", "eager"]
+    more = ["--max-visual-tokens", "40", "--devices", "cpu,cpu"]
+    index, file = str(tmp_path / "index"), str(SAMPLES / "travel-expense-form.pdf")
+    done = docpruner_command(
+        *("index", index, file, "--encoder", checkpoint, *options, *more), env={"PYTHONPATH": found}
+    )
+    assert done.returncode == 0, done.stderr
+    with Index.open(index) as opened:
+        assert opened.settings.encoder == f"{checkpoint}:max_visual_tokens=40"
+        assert len(opened) == 2
+        assert all(opened.page(*name).patches <= 40 for name in opened.pages())
 
 
 def test_devices_are_read_from_text():

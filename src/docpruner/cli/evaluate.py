@@ -157,12 +157,17 @@ def make_study(
     latency: int = 0,
 ) -> Study:
     from docpruner.evaluate.measuring.study import Study, read_settings
+    from docpruner.pipeline.importance_check import require_importance
+    from docpruner.reduce import reducer
 
-    read_settings(methods)  # what is wrong with them is said before a model is loaded
+    settings = read_settings(methods)  # what is wrong is said before a model is loaded
     load = partial(options.load, encoder)
     takes_prompt = EncoderName.read(encoder).reads == "pixels"
     filtering = partial(load, prompt="noise-filtering") if takes_prompt else None
-    return Study(load(), methods, cache, ocr, filtering=filtering, latency=latency)
+    loaded = load()
+    for setting in settings:
+        require_importance(loaded, reducer(setting.spec))
+    return Study(loaded, methods, cache, ocr, filtering=filtering, latency=latency)
 
 
 def measure(study: Study, data: DataSet, *, quiet: bool) -> tuple[EncodedData, Evaluation]:

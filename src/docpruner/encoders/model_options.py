@@ -55,6 +55,11 @@ class ModelOptions:
         )
 
 
+def gives_importance(encoder: Encoder) -> bool:
+    """Whether its pages come with importance; all do, but for those of a server."""
+    return bool(getattr(encoder, "gives_importance", True))
+
+
 def read_devices(text: str) -> tuple[str, ...]:
     """Devices with commas between them; a bare number is that of a CUDA device."""
     names = [part.strip() for part in text.split(",")]

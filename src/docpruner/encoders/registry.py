@@ -99,6 +99,10 @@ def load_encoder(
     wanted = replace(wanted, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
     if wanted.is_builtin:
         return _builtin(wanted)
+    if wanted.checkpoint.startswith(("http://", "https://")):
+        from docpruner.encoders.endpoint import EndpointEncoder
+
+        return EndpointEncoder(name)
     if not wanted.is_on_the_hub and not Path(wanted.checkpoint).is_dir():
         other = load_plugin(str(wanted), wanted.checkpoint)
         if other is not None:

@@ -3,6 +3,9 @@ CONTRIBUTING.md.
 
     Index.create("my.idx", encoder=SpellingEncoder())
 
+A package that declares the entry point `spelling-1 = "spelling_encoder:SpellingEncoder"` in the
+group `docpruner.encoders` makes it known by name: `docpruner index my.idx … --encoder spelling-1`.
+
 Words that are spelt alike have vectors alike, so it forgives typing errors and knows no meaning. A
 word is the more important the longer it is.
 """
@@ -28,6 +31,11 @@ class SpellingEncoder:
     prompt: Prompt = "default"
     reads: Reads = "words"
     pixels = None  # so pages come without their pictures
+
+    def __init__(self, name: str = name) -> None:
+        """`name` is what was asked for; here there is nothing to choose."""
+        if name != self.name:
+            raise EncoderError(f"no encoder {name}: this is {self.name}, and has no options")
 
     def query_words(self, text: str) -> list[str]:
         return text.split()

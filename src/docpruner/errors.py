@@ -118,6 +118,10 @@ class DamagedIndexError(DocPrunerError, RuntimeError):
     """An index whose files are damaged."""
 
 
+class DeviceError(DocPrunerError, RuntimeError):
+    """A process that encodes on a device has failed, whatever page it was given."""
+
+
 class DataError(DocPrunerError, ValueError):
     """Data to measure on that can't be used."""
 

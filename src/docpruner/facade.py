@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from docpruner.codecs import CodecName
+from docpruner.encoders.model_options import ModelOptions, gives_importance
 from docpruner.errors import AddError, EncoderError, IndexStateError, PageError, ScoringError
 from docpruner.hits import Hit
 from docpruner.pages.embedding_source import EmbeddingSource
@@ -24,6 +25,7 @@ from docpruner.pages.problems import printable_path, unreachable
 from docpruner.pages.sources import Source
 from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
+from docpruner.pipeline.importance_check import require_importance
 from docpruner.pipeline.metadata import GivenMetadata, metadata_of
 from docpruner.pipeline.prune import Pruned, prune
 from docpruner.reduce import Reducer, reducer
@@ -33,7 +35,7 @@ from docpruner.stores.contract import WAIT, Compactable, Progress, Reader, Store
 from docpruner.stores.locations import Location, create_store, open_store, store_exists
 from docpruner.stores.records import Damage, DocumentEntry, PageName, Stats, StoredPage
 from docpruner.stores.settings import Settings
-from docpruner.types import Filter, Metadata, PageEmbedding, is_named
+from docpruner.types import Filter, Metadata, PageEmbedding, Prompt, is_named
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -64,7 +66,7 @@ class Index:
             )
         self._store = store
         self._encoder = encoder
-        self._load: Callable[[str], Encoder] | None = None
+        self._model_options = ModelOptions()
         self._files = PageFiles()
         self.root = ""  # below which documents are named; empty if by their whole paths
 
@@ -83,6 +85,7 @@ class Index:
         root: str | os.PathLike[str] | None = None,
         device: str | None = None,
         trust_remote_code: bool = False,
+        model_options: ModelOptions | None = None,
     ) -> Index:
         """Make a new index.
 
@@ -96,17 +99,20 @@ class Index:
             and may be moved together with the index. Without it they have their whole paths.
         device: where a model named by `encoder` runs: "cuda", "mps" or "cpu".
         trust_remote_code: lets such a model run code of its own (Jina v4).
+        model_options: more on how it runs: precision, batches, kernels, several devices.
         """
         reduce = reducer(str(_one_of(reduction, spec) or DEFAULT_SPEC))
         if isinstance(encoder, str):
-            filtering = "noise-filtering" if reduce.prompt == "noise-filtering" else None
-            load = _loader(device, trust_remote_code, prompt=filtering)
-            encoder = load(encoder)
+            filtering: Prompt | None = None if reduce.prompt == "default" else reduce.prompt
+            options = _options(model_options, device, trust_remote_code)
+            encoder = options.load(encoder, prompt=filtering)
         if reduce.prompt == "noise-filtering" != encoder.prompt:
             raise IndexStateError(
                 f"{reduce} needs an encoder with the noise-filtering prompt; {encoder.name} has "
                 "the default one"
             )
+        require_importance(encoder, reduce)
+        importances = importances and gives_importance(encoder)
         settings = Settings.new(
             encoder.name, encoder.dim, str(reduce), codec, importances, _stored_root(location, root)
         )
@@ -121,6 +127,7 @@ class Index:
         root: str | os.PathLike[str] | None = None,
         device: str | None = None,
         trust_remote_code: bool = False,
+        model_options: ModelOptions | None = None,
     ) -> Index:
         """Open an index that is there.
 
@@ -131,7 +138,9 @@ class Index:
         store = open_store(location)
         index = cls(store, encoder)
         settings = index.settings
-        if encoder is not None and (encoder.name, encoder.dim) != (settings.encoder, settings.dim):
+        if encoder is not None and not (
+            _names(encoder.name, settings.encoder) and encoder.dim == settings.dim
+        ):
             index.close()
             raise IndexStateError(
                 f"{store.location} was made with the encoder {settings.encoder} ({settings.dim} "
@@ -143,7 +152,7 @@ class Index:
             raise IndexStateError(
                 f"{store.location} was made without a root: its documents have their whole paths"
             )
-        index._load = _loader(device, trust_remote_code)
+        index._model_options = _options(model_options, device, trust_remote_code)
         return index._rooted(root)
 
     @classmethod
@@ -159,6 +168,7 @@ class Index:
         root: str | os.PathLike[str] | None = None,
         device: str | None = None,
         trust_remote_code: bool = False,
+        model_options: ModelOptions | None = None,
     ) -> Index:
         """Open the index if there is one, make it if not.
 
@@ -176,10 +186,16 @@ class Index:
                 root=root,
                 device=device,
                 trust_remote_code=trust_remote_code,
+                model_options=model_options,
             )
         loaded = None if isinstance(encoder, str) else encoder
         index = cls.open(
-            location, encoder=loaded, root=root, device=device, trust_remote_code=trust_remote_code
+            location,
+            encoder=loaded,
+            root=root,
+            device=device,
+            trust_remote_code=trust_remote_code,
+            model_options=model_options,
         )
         try:
             name = encoder if isinstance(encoder, str) else None
@@ -254,8 +270,7 @@ class Index:
     def encoder(self) -> Encoder:
         """The encoder, loaded when it is first needed."""
         if self._encoder is None:
-            load = self._load or _loader(None, False)
-            self._encoder = load(self.settings.encoder)
+            self._encoder = self._model_options.load(self.settings.encoder)
         return self._encoder
 
     def __repr__(self) -> str:
@@ -352,7 +367,13 @@ class Index:
         progress: gets the report so far, batch by batch.
         """
         encoder = self.encoder
-        source = FileSource(_listed(paths), pixels=encoder.pixels, ocr=ocr, root=self.root)
+        source = FileSource(
+            _listed(paths),
+            pixels=encoder.pixels,
+            words=encoder.reads == "words",
+            ocr=ocr,
+            root=self.root,
+        )
         return self.add_from(
             source,
             ocr=ocr,
@@ -604,30 +625,25 @@ def _stored_root(location: Location, root: str | os.PathLike[str] | None) -> str
     return os.path.relpath(absolute, os.path.abspath(location))
 
 
-def _loader(
-    device: str | None, trust_remote_code: bool, prompt: str | None = None
-) -> Callable[[str], Encoder]:
-    def load(name: str) -> Encoder:
-        from docpruner.encoders.registry import load_encoder
-
-        return load_encoder(
-            name,
-            device=device,
-            trust_remote_code=trust_remote_code,
-            prompt=prompt,  # type: ignore[arg-type]  # of `Prompt`, as above
-        )
-
-    return load
+def _options(
+    given: ModelOptions | None, device: str | None, trust_remote_code: bool
+) -> ModelOptions:
+    options = given or ModelOptions()
+    if device is not None:
+        options = replace(options, device=device)
+    return replace(options, trust_remote_code=trust_remote_code or options.trust_remote_code)
 
 
 def _names(given: str, own: str) -> bool:
-    """Whether an index's encoder goes by this name, which may leave out the version."""
+    """Whether an index's encoder goes by this name; either may leave out the commit."""
     from docpruner.encoders.registry import EncoderName
 
+    if given == own:  # also where it is no name that we could read
+        return True
     asked, there = EncoderName.read(given), EncoderName.read(own)
     if asked.checkpoint == "builtin":
         return there.is_builtin
-    return asked == (there if asked.revision else replace(there, revision=None))
+    return asked.agrees_with(there)
 
 
 def _globs(given: str | Sequence[str]) -> tuple[str, ...]:

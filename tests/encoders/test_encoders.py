@@ -17,7 +17,6 @@ from PIL import Image, ImageDraw
 from docpruner import SPECIAL, reducer
 from docpruner.encoders import load_encoder
 from docpruner.encoders.registry import EncoderName
-from docpruner.encoders.runtime import best_dtype, in_batches
 from docpruner.errors import EncoderError
 from docpruner.types import Page
 
@@ -254,35 +253,6 @@ def test_a_page_that_cannot_be_prepared_is_named(encoders):
         encoders("ColQwen2_5").encode_pages([strip])
 
 
-def test_out_of_memory_halves_the_batch_and_says_so_once():
-    sizes = []
-
-    def run(batch):
-        if len(batch) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory.")
-        sizes.append(len(batch))
-        return [item * 10 for item in batch]
-
-    with pytest.warns(
-        RuntimeWarning, match="out of memory at a batch of 8; going on with 4"
-    ) as said:
-        assert in_batches(list(range(9)), 8, run) == [n * 10 for n in range(9)]
-    assert len(said) == 1
-    assert sizes == [2, 2, 2, 2, 1]
-    with pytest.raises(torch.OutOfMemoryError):
-        in_batches([1], 8, lambda _: (_ for _ in ()).throw(torch.OutOfMemoryError("no")))
-    with pytest.raises(RuntimeError, match="something else"):
-        in_batches([1, 2], 2, lambda _: (_ for _ in ()).throw(RuntimeError("something else")))
-
-
-def test_precision_follows_the_device():
-    assert best_dtype("cpu") == torch.float32
-    assert best_dtype("mps") == torch.bfloat16
-    assert best_dtype("cpu", "bfloat16") == torch.bfloat16
-    with pytest.raises(EncoderError, match="no dtype 'float17'"):
-        best_dtype("cpu", "float17")
-
-
 def test_bfloat16_runs_and_gives_float32_arrays(checkpoints):
     encoder = load_encoder(str(checkpoints / "ColQwen2_5"), dtype="bfloat16")
     (page,) = encoder.encode_pages(PAGES[:1])
@@ -329,7 +299,6 @@ def test_families_are_told_by_configuration_never_by_name(checkpoints, tmp_path)
     ("model_type", "message"),
     [
         ("llama", r"model_type 'llama', which is none of: ColPali \(paligemma\)"),
-        ("colpali", "transformers-native export"),
         ("qwen2_5_omni_thinker", "can't be constructed"),
     ],
 )
@@ -367,6 +336,86 @@ def test_missing_weights_are_an_error_not_random(checkpoints, tmp_path):
     save_file(tensors, path, metadata={"format": "pt"})
     with pytest.raises(EncoderError, match="lacks 1 weights of ColQwen2_5, which would be random"):
         load_encoder(str(tmp_path / "torn"))
+
+
+def _changed(path: Path, change) -> None:
+    from safetensors.torch import load_file, save_file
+
+    tensors = load_file(path)
+    change(tensors)
+    save_file(tensors, path, metadata={"format": "pt"})
+
+
+def _without(*parts: str):
+    def change(tensors):
+        for part in parts:
+            tensors.pop(next(name for name in tensors if part in name))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("missing", "named"),
+    [
+        ("embed_tokens", "language_model.embed_tokens.weight"),
+        ("layers.1.self_attn.q_proj.weight", "language_model.layers.1.self_attn.q_proj.weight"),
+        ("visual.blocks.0.attn.qkv.weight", "visual.blocks.0.attn.qkv.weight"),
+    ],
+)
+def test_a_weight_that_an_adapters_base_lacks_is_named(checkpoints, tmp_path, missing, named):
+    base = tmp_path / "base"
+    shutil.copytree(checkpoints / "ColQwen2_5", base)
+    tiny.build_adapter("ColQwen2_5", base, tmp_path / "adapter")
+    _changed(base / "model.safetensors", _without(missing))
+    with pytest.raises(EncoderError, match=rf"base lacks 1 weights .* be random: {named}"):
+        load_encoder(str(tmp_path / "adapter"))
+
+
+@pytest.mark.parametrize("kind", ["whole", "base", "adapter"])
+def test_a_weight_of_another_size_is_named(checkpoints, tmp_path, kind):
+    base = tmp_path / "base"
+    shutil.copytree(checkpoints / "ColQwen2_5", base)
+    tiny.build_adapter("ColQwen2_5", base, tmp_path / "adapter")
+    file = tmp_path / "adapter" / "adapter_model.safetensors"
+
+    def cut(tensors):
+        where = "layers.1.self_attn.q_proj.lora_A" if kind == "adapter" else "1.self_attn.q_proj.w"
+        name = next(name for name in tensors if where in name)
+        tensors[name] = tensors[name][:-1].contiguous()
+
+    _changed(file if kind == "adapter" else base / "model.safetensors", cut)
+    with pytest.raises(EncoderError, match=r"the weight .*layers\.1\.self_attn\.q_proj.* × 64"):
+        load_encoder(str(base if kind == "whole" else tmp_path / "adapter"))
+
+
+def test_an_adapter_that_lacks_a_weight_or_has_one_too_many_is_refused(checkpoints, tmp_path):
+    for name in ("lacking", "foreign"):
+        tiny.build_adapter("ColQwen2_5", checkpoints / "ColQwen2_5", tmp_path / name)
+    file = "adapter_model.safetensors"
+    _changed(tmp_path / "lacking" / file, _without("layers.1.self_attn.q_proj.lora_B"))
+    with pytest.raises(EncoderError, match=r"lacking lacks 1 weights of the adapter of ColQwen2_5"):
+        load_encoder(str(tmp_path / "lacking"))
+
+    def rename(tensors):
+        name = next(name for name in tensors if "layers.1.self_attn.q_proj.lora_B" in name)
+        tensors[name.replace("layers.1.", "layers.77.")] = tensors[name].clone()
+
+    _changed(tmp_path / "foreign" / file, rename)
+    with pytest.raises(EncoderError, match=r"has no place for, such as .*layers\.77\."):
+        load_encoder(str(tmp_path / "foreign"))
+
+
+def test_an_adapter_that_was_never_trained_is_refused(checkpoints, tmp_path):
+    tiny.build_adapter("ColQwen2_5", checkpoints / "ColQwen2_5", tmp_path / "new")
+
+    def clear(tensors):
+        for name in tensors:
+            if "lora_B" in name:
+                tensors[name] = torch.zeros_like(tensors[name])
+
+    _changed(tmp_path / "new" / "adapter_model.safetensors", clear)
+    with pytest.raises(EncoderError, match="new changes nothing: its lora_B weights are all zero"):
+        load_encoder(str(tmp_path / "new"))
 
 
 def test_remote_code_runs_only_if_the_user_says_so(checkpoints):

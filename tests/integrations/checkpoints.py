@@ -14,6 +14,9 @@ from sentence_transformers import MultiVectorEncoder
 from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from transformers import (
+    ColModernVBertConfig,
+    ColModernVBertForRetrieval,
+    ColModernVBertProcessor,
     ColPaliConfig,
     ColPaliForRetrieval,
     ColPaliProcessor,
@@ -68,6 +71,16 @@ def colpali_for_retrieval(folder: Path) -> None:
     model = ColPaliForRetrieval(ColPaliConfig(vlm_config=parts.config, embedding_dim=DIM))
     theirs = parts.processor
     _save(model, ColPaliProcessor(theirs.image_processor, theirs.tokenizer), folder)
+
+
+def colmodernvbert_for_retrieval(folder: Path) -> None:
+    parts = colmodernvbert()
+    config = ColModernVBertConfig(vlm_config=parts.config, embedding_dim=DIM)
+    theirs = parts.processor
+    processor = ColModernVBertProcessor(
+        theirs.image_processor, theirs.tokenizer, image_seq_len=theirs.image_seq_len
+    )
+    _save(ColModernVBertForRetrieval(config), processor, folder)
 
 
 def qwen2_5_backbone(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from fpdf import FPDF
 from PIL import Image
 
-from docpruner.errors import IndexStateError
+from docpruner.errors import IndexStateError, InvalidPageError
 from docpruner.pages.file_source import FileSource
 from docpruner.pipeline import add
 from docpruner.pipeline.add import add_documents
@@ -20,7 +21,14 @@ from docpruner.search.searcher import find, questions
 from docpruner.stores.folder.store import FolderStore
 from docpruner.stores.settings import Settings
 from docpruner.types import Filter
-from pipeline.made import UNREADABLE, WordEncoder, text_pdf
+from pipeline.made import (
+    UNREADABLE,
+    SteppingEncoder,
+    WordEncoder,
+    direction,
+    sized_pdf,
+    text_pdf,
+)
 from stores.made import documents_of
 
 
@@ -39,7 +47,11 @@ class Desk:
 
     def add(self, *paths: Path, metadata=None, **options) -> AddReport:
         self.encoder.encoded.clear()
-        source = FileSource(paths or [self.docs], pixels=self.encoder.pixels)
+        source = FileSource(
+            paths or [self.docs],
+            pixels=self.encoder.pixels,
+            words=self.encoder.reads == "words",
+        )
         given = metadata_of(metadata)
         return add_documents(self.store, source, self.encoder, metadata=given, **options)
 
@@ -283,6 +295,95 @@ def test_thresholds_that_separate_nothing_are_counted(tmp_path):
         report = add_documents(store, source, WordEncoder())
     assert report.odd_thresholds == 2  # a page of one word has nothing to separate
     assert report.vectors == 3
+
+
+# ---------------------------------------------------------------------- encoders of two steps
+
+
+TALL, WIDE = (200.0, 400.0), (400.0, 200.0)
+
+
+def test_preparing_running_and_collecting_have_a_thread_each(desk):
+    desk.encoder = SteppingEncoder()
+    sized_pdf(desk.docs / "a.pdf", *[TALL] * 7)
+    assert desk.add().pages == 7
+    assert desk.encoder.threads == {
+        "prepare": {"docpruner-preparer"},
+        "run": {"MainThread"},  # where Ctrl-C arrives
+        "collect": {"docpruner-collector"},
+    }
+
+
+def test_pages_of_like_size_come_together_and_are_stored_in_their_order(desk):
+    desk.encoder = SteppingEncoder()
+    sized_pdf(desk.docs / "a.pdf", *[TALL] * 4, *[WIDE, TALL] * 6)
+    report = desk.add()
+    assert (report.pages, report.problems) == (16, [])
+    shapes = [
+        {int(name.partition("#")[2]) % 2 for name in batch} for batch in desk.encoder.batches[1:]
+    ]
+    assert all(len(shape) == 1 for shape in shapes[1:])
+    assert [len(batch) for batch in desk.encoder.batches] == [1, 3, 3, 3, 3, 3]
+    with desk.store.reader() as reader:
+        for document, number in reader.pages():
+            stored = reader.page(document, number).vectors.decode()[0]
+            assert stored == pytest.approx(direction(f"a.pdf#{number}"), abs=1e-6)
+
+
+def test_a_page_that_cannot_be_prepared_fails_alone(desk):
+    desk.encoder = SteppingEncoder()
+    sized_pdf(desk.docs / "a.pdf", TALL, (10_001.0, 20.0), TALL, WIDE, WIDE)
+    report = desk.add()
+    (problem,) = report.problems
+    assert str(problem).startswith(f"{desk.docs}/a.pdf#2: can't be encoded (a page is too wide)")
+    assert (report.pages, desk.pages()) == (4, 4)
+
+
+@pytest.mark.parametrize("step", ["run", "collect"])
+def test_a_page_that_fails_in_a_later_step_fails_alone(desk, step):
+    class Failing(SteppingEncoder):
+        def run(self, pages):
+            def collect():
+                self._check(pages, "collect")
+                return pending()
+
+            self._check(pages, "run")
+            pending = super().run(pages)
+            return collect
+
+        def _check(self, pages, at):
+            if at == step and any(page.number == 2 for page in pages):
+                raise InvalidPageError("not a number")
+
+    desk.encoder = Failing()
+    sized_pdf(desk.docs / "a.pdf", *[TALL] * 7)
+    report = desk.add()
+    assert [problem.page for problem in report.problems] == [2]
+    assert (report.pages, desk.pages()) == (6, 6)
+
+
+def test_an_error_in_any_step_stops_the_run_with_that_error_and_no_thread_stays(desk):
+    class Broken(SteppingEncoder):
+        def prepare(self, pages):
+            if any(page.number > 4 for page in pages):
+                raise ZeroDivisionError("a bug")
+            return super().prepare(pages)
+
+    desk.encoder = Broken()
+    sized_pdf(desk.docs / "a.pdf", *[TALL] * 9)
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        desk.add()
+    assert not [each for each in threading.enumerate() if each.name.startswith("docpruner-")]
+    desk.encoder = SteppingEncoder()
+    assert desk.add().pages + desk.pages() >= 9
+    assert desk.pages() == 9
+
+
+def test_an_encoder_of_pictures_is_given_no_words(desk):
+    desk.encoder = SteppingEncoder()
+    desk.write("a.pdf", "apples")
+    desk.add()
+    assert desk.encoder.words == set()
 
 
 # ---------------------------------------------------------------------- what goes wrong

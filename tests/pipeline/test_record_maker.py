@@ -45,7 +45,8 @@ class MarkedEncoder(WordEncoder):
 def test_recognised_words_are_stored_where_each_has_a_vector(encoder, source, stored):
     settings = Settings.new(encoder.name, encoder.dim, "none")
     page = Page("scan.png#1", lambda: None, WORDS, words_from=source)
-    (made,) = RecordMaker(encoder, settings).make([("scan.png", page)])
+    (embedding,) = encoder.encode_pages([page])
+    made = RecordMaker(settings, reads_words=True).make("scan.png", page, embedding)
     assert made.record.provenance.words == stored
 
 
@@ -53,7 +54,7 @@ def test_a_record_needs_no_encoder_if_the_page_comes_with_its_embedding():
     (embedding,) = WordEncoder().encode_pages([Page("a.pdf#2", lambda: None, WORDS)])
     page = Page("a.pdf#2", lambda: None, number=2, embedding=embedding)
     settings = Settings.new("words", 16, "none", "float32")
-    (made,) = RecordMaker(None, settings).make([("a.pdf", page)])
+    made = RecordMaker(settings).make("a.pdf", page)
     assert (made.record.document, made.record.number) == ("a.pdf", 2)
     assert np.array_equal(made.record.vectors.decode(), embedding.vectors)
 
@@ -61,7 +62,7 @@ def test_a_record_needs_no_encoder_if_the_page_comes_with_its_embedding():
 def test_an_embedding_of_other_dimensions_is_a_problem_of_its_page():
     (embedding,) = WordEncoder().encode_pages([Page("a.pdf#2", lambda: None, WORDS)])
     page = Page("a.pdf#2", lambda: None, number=2, embedding=embedding)
-    (made,) = RecordMaker(None, Settings.new("other", 8, "none")).make([("a.pdf", page)])
+    made = RecordMaker(Settings.new("other", 8, "none")).make("a.pdf", page)
     assert isinstance(made.record, PageError)
     assert str(made.record).startswith("a.pdf#2: has vectors of 16 dimensions, the index 8")
 
@@ -74,7 +75,10 @@ def test_odd_thresholds_are_told_from_the_reduction_in_any_thread():
     pages = [("a.pdf", Page("a.pdf#1", lambda: None, same)), ("b.pdf", Page("b#1", print, other))]
 
     def count(_: int) -> int:
-        made = RecordMaker(WordEncoder(), settings).make(pages * 10)
+        maker = RecordMaker(settings)
+        encoded = WordEncoder().encode_pages([page for _, page in pages])
+        both = list(zip(pages, encoded, strict=True))
+        made = [maker.make(*page, embedding) for page, embedding in both * 10]
         return sum(result.odd_threshold for result in made)
 
     with ThreadPoolExecutor(8) as pool:

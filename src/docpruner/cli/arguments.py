@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from docpruner.errors import DocPrunerError
+
+if TYPE_CHECKING:
+    from docpruner.encoders.model_options import ModelOptions
 
 SOME, NOTHING, INTERRUPTED = 3, 4, 130
 """Exit statuses besides 0, 1 for an error and 2 for wrong usage: a part was done, nothing was,
 Ctrl-C."""
 
 QUERY_LENGTH = 1000  # characters
+
+
+class AttentionKernels(StrEnum):
+    SDPA = "sdpa"
+    FLASH = "flash"
+    EAGER = "eager"
+
 
 IndexArgument = Annotated[
     str,
@@ -35,6 +46,45 @@ DeviceOption = Annotated[
     str | None,
     typer.Option(
         "--device", metavar="NAME", help="Where the model runs: cuda, mps or cpu. [default: best]"
+    ),
+]
+DevicesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--devices",
+        metavar="NAMES",
+        help="Several, with an encoder process on each: 0,1 are CUDA devices.",
+    ),
+]
+DtypeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dtype",
+        metavar="NAME",
+        help="float32, bfloat16 or float16. [default: what the device is good at]",
+    ),
+]
+BatchSizeOption = Annotated[
+    int | None,
+    typer.Option(
+        "--batch-size", metavar="PAGES", min=1, help="Pages at once. [default: as many as fit]"
+    ),
+]
+AttentionOption = Annotated[
+    AttentionKernels | None,
+    typer.Option(
+        "--attention",
+        metavar="KERNELS",
+        help="sdpa, flash or eager. [default: flash where it is installed]",
+    ),
+]
+VisualTokensOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-visual-tokens",
+        metavar="N",
+        min=1,
+        help="Vectors of a page before pruning, at most. [default: as the model says]",
     ),
 ]
 TrustOption = Annotated[
@@ -73,6 +123,28 @@ def read_query(text: str) -> str:
     start = start[: max(start.rfind(" "), QUERY_LENGTH // 2)]
     print_warning(f"the query has {len(text):,} characters; only the first {len(start):,} are used")
     return start
+
+
+def read_model_options(
+    device: str | None,
+    devices: str | None,
+    dtype: str | None,
+    batch_size: int | None,
+    attention: AttentionKernels | None,
+    max_visual_tokens: int | None,
+    trust_remote_code: bool,
+) -> ModelOptions:
+    from docpruner.encoders.model_options import ModelOptions, read_devices
+
+    return ModelOptions(
+        device=device,
+        devices=() if devices is None else read_devices(devices),
+        dtype=dtype,
+        batch_size=batch_size,
+        attention=None if attention is None else attention.value,
+        max_visual_tokens=max_visual_tokens,
+        trust_remote_code=trust_remote_code,
+    )
 
 
 def read_changes(given: list[str] | None) -> dict[str, str | None] | None:

@@ -21,6 +21,7 @@ from docpruner.cli.evaluate import (
     measure,
 )
 from docpruner.cli.output import JsonOption, console, print_json, shown_bytes, shown_path
+from docpruner.encoders.model_options import ModelOptions
 from docpruner.errors import DataError
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def run(
         names = ", ".join(one.name for one in sets[:3])
         raise DataError(f"{data} has {len(sets)} data sets; choose one of them, such as {names}")
     require_enough(len(sets[0].judged))
-    study = make_study(encoder, "front", cache, ocr, device, trust_remote_code)
+    options = ModelOptions(device=device, trust_remote_code=trust_remote_code)
+    study = make_study(encoder, "front", cache, ocr, options)
     _, evaluation = measure(study, sets[0], quiet=json)
     results = evaluation.results
     choice = choose(results.settings, evaluation.values, target=target, confidence=confidence)

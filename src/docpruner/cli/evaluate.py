@@ -10,13 +10,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from docpruner.cli.arguments import DeviceOption, TrustOption
+from docpruner.cli.arguments import (
+    AttentionOption,
+    BatchSizeOption,
+    DeviceOption,
+    DevicesOption,
+    DtypeOption,
+    TrustOption,
+    VisualTokensOption,
+    read_model_options,
+)
 from docpruner.cli.encoding_bar import EncodingBar
 from docpruner.cli.output import JsonOption, console, counting, print_json, shown_path
-from docpruner.encoders.registry import EncoderName, load_encoder
+from docpruner.encoders.registry import EncoderName
 from docpruner.errors import DataError
 
 if TYPE_CHECKING:
+    from docpruner.encoders.model_options import ModelOptions
     from docpruner.evaluate.data.data_sets import DataSet
     from docpruner.evaluate.measuring.encoded import EncodedData
     from docpruner.evaluate.measuring.evaluation import Evaluation
@@ -72,6 +82,11 @@ def run(
     latency: LatencyOption = 0,
     force: ForceOption = False,
     device: DeviceOption = None,
+    devices: DevicesOption = None,
+    dtype: DtypeOption = None,
+    batch_size: BatchSizeOption = None,
+    attention: AttentionOption = None,
+    max_visual_tokens: VisualTokensOption = None,
     trust_remote_code: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -88,7 +103,10 @@ def run(
     sets = load_data(data)
     folders = [output] if len(sets) == 1 else [folder_of(one, output) for one in sets]
     refuse_to_replace(folders, force=force)
-    study = make_study(encoder, methods, cache, ocr, device, trust_remote_code, latency)
+    options = read_model_options(
+        device, devices, dtype, batch_size, attention, max_visual_tokens, trust_remote_code
+    )
+    study = make_study(encoder, methods, cache, ocr, options, latency)
     for one, folder in zip(sets, folders, strict=True):
         encoded, evaluation = measure(study, one, quiet=json)
         results = evaluation.results
@@ -135,17 +153,21 @@ def make_study(
     methods: str,
     cache: Path | None,
     ocr: bool,
-    device: str | None,
-    trust_remote_code: bool,
+    options: ModelOptions,
     latency: int = 0,
 ) -> Study:
     from docpruner.evaluate.measuring.study import Study, read_settings
+    from docpruner.pipeline.importance_check import require_importance
+    from docpruner.reduce import reducer
 
-    read_settings(methods)  # what is wrong with them is said before a model is loaded
-    load = partial(load_encoder, encoder, device=device, trust_remote_code=trust_remote_code)
+    settings = read_settings(methods)  # what is wrong is said before a model is loaded
+    load = partial(options.load, encoder)
     takes_prompt = EncoderName.read(encoder).reads == "pixels"
     filtering = partial(load, prompt="noise-filtering") if takes_prompt else None
-    return Study(load(), methods, cache, ocr, filtering=filtering, latency=latency)
+    loaded = load()
+    for setting in settings:
+        require_importance(loaded, reducer(setting.spec))
+    return Study(loaded, methods, cache, ocr, filtering=filtering, latency=latency)
 
 
 def measure(study: Study, data: DataSet, *, quiet: bool) -> tuple[EncodedData, Evaluation]:

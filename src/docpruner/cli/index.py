@@ -15,12 +15,18 @@ from docpruner.cli.arguments import (
     INTERRUPTED,
     NOTHING,
     SOME,
+    AttentionOption,
+    BatchSizeOption,
     DeviceOption,
+    DevicesOption,
+    DtypeOption,
     IndexArgument,
     NewMetadataOption,
     TrustOption,
+    VisualTokensOption,
     WaitOption,
     read_changes,
+    read_model_options,
 )
 from docpruner.cli.config import read_config
 from docpruner.cli.metadata_file import MetadataFile
@@ -98,6 +104,11 @@ def run(
         typer.Option("--delete-missing", help="Remove documents below FILES that no longer exist."),
     ] = False,
     device: DeviceOption = None,
+    devices: DevicesOption = None,
+    dtype: DtypeOption = None,
+    batch_size: BatchSizeOption = None,
+    attention: AttentionOption = None,
+    max_visual_tokens: VisualTokensOption = None,
     trust_remote_code: TrustOption = False,
     wait: WaitOption = 10.0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print problems only.")] = False,
@@ -117,6 +128,9 @@ def run(
     """
     from docpruner.facade import Index
 
+    options = read_model_options(
+        device, devices, dtype, batch_size, attention, max_visual_tokens, trust_remote_code
+    )
     changes = read_changes(metadata)
     table = None if metadata_file is None else MetadataFile.read(metadata_file)
     chosen = read_config(config) if config is not None else {}
@@ -130,8 +144,7 @@ def run(
                 codec=chosen.get("codec") if codec is None else codec.value,  # type: ignore[arg-type]
                 importances=False if no_importances else None,
                 root=root,
-                device=device,
-                trust_remote_code=trust_remote_code,
+                model_options=options,
             ) as opened,
             view,
         ):

@@ -11,7 +11,16 @@ import typer
 from rich import box
 from rich.table import Table
 
-from docpruner.cli.arguments import DeviceOption, TrustOption
+from docpruner.cli.arguments import (
+    AttentionOption,
+    BatchSizeOption,
+    DeviceOption,
+    DevicesOption,
+    DtypeOption,
+    TrustOption,
+    VisualTokensOption,
+    read_model_options,
+)
 from docpruner.cli.evaluate import (
     CacheOption,
     ForceOption,
@@ -52,6 +61,11 @@ def run(
     latency: LatencyOption = 0,
     force: ForceOption = False,
     device: DeviceOption = None,
+    devices: DevicesOption = None,
+    dtype: DtypeOption = None,
+    batch_size: BatchSizeOption = None,
+    attention: AttentionOption = None,
+    max_visual_tokens: VisualTokensOption = None,
     trust_remote_code: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -68,7 +82,10 @@ def run(
     sets = load_data(benchmark.value)
     folders = [folder_of(data, output) for data in sets]
     refuse_to_replace(folders, force=force)
-    study = make_study(encoder, methods, cache, ocr, device, trust_remote_code, latency)
+    options = read_model_options(
+        device, devices, dtype, batch_size, attention, max_visual_tokens, trust_remote_code
+    )
+    study = make_study(encoder, methods, cache, ocr, options, latency)
     done: list[Results] = []
     for data, folder in zip(sets, folders, strict=True):
         encoded, evaluation = measure(study, data, quiet=json)

@@ -40,7 +40,7 @@ from tokenizers import Tokenizer
 from docpruner.cores import usable_cores
 from docpruner.encoders.builtin_rarity import Rarity, bare
 from docpruner.encoders.builtin_windows import Windows, stack
-from docpruner.encoders.registry import Reads
+from docpruner.encoders.encoder_name import Reads
 from docpruner.errors import EncoderError, NoWordsWarning
 from docpruner.types import FloatArray, IntArray, Page, PageEmbedding, Prompt, Word
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,11 @@ import torch
 from PIL.Image import Image
 from torch import Tensor
 
-from docpruner.encoders.families import PageTokens, family_of
+from docpruner.encoders.encoder_name import Importance, Reads
+from docpruner.encoders.families import PageTokens, QueryForm, family_of, image_token
 from docpruner.encoders.page_images import page_image, page_name
-from docpruner.encoders.registry import Importance, Reads
-from docpruner.encoders.runtime import in_batches
+from docpruner.encoders.runtime import BatchSize, copy_back, in_batches, is_out_of_memory
+from docpruner.encoders.steps import Pending
 from docpruner.encoders.tap import ImportanceTap, centrality_tap, importance_tap
 from docpruner.errors import EncoderError
 from docpruner.types import SPECIAL, FloatArray, Page, PageEmbedding, Prompt
@@ -50,7 +53,7 @@ def page_embeddings(
     for row, name in enumerate(names):
         real = batch["attention_mask"][row].bool().cpu()
         ids = batch["input_ids"][row].cpu()[real]
-        on_page = (ids == model.config.image_token_id).numpy()
+        on_page = (ids == image_token(model.config)).numpy()
         thw = batch.get("image_grid_thw")
         image_grid = None if thw is None else (int(thw[row, 1]), int(thw[row, 2]))
         layout = family.layout(PageTokens(ids, int(on_page.sum()), image_grid, processor))
@@ -70,6 +73,14 @@ def page_embeddings(
     return pages
 
 
+@dataclass(frozen=True, eq=False)
+class PreparedBatch:
+    """What the processor has made of a few pages; the pages stay, should they be too many."""
+
+    pages: Sequence[tuple[Page | Image, str]]  # with their names
+    inputs: dict[str, Any]  # in memory that a GPU can copy from by itself
+
+
 class ColVisionEncoder:
     """A colpali-engine model; one pass gives the vectors of a page and their importance."""
 
@@ -79,17 +90,19 @@ class ColVisionEncoder:
         processor: Any,
         *,
         name: str,
-        batch_size: int,
+        batch_size: int | None = None,
         prompt: Prompt = "default",
         importance: Importance = "global-token",
+        query: QueryForm | None = None,
     ) -> None:
         self.model = model.eval()
         self.processor = processor
         self.name = name
-        self.batch_size = batch_size
         self.prompt: Prompt = prompt
         self.importance: Importance = importance
         self.family = family_of(model.config.to_dict())
+        self.query = query or self.family.query
+        self._size = BatchSize(str(model.device), batch_size)
         self._processing = threading.Lock()  # a fast tokenizer changes while it works
         self._running = threading.Lock()  # the tap hears every pass of the model
         if prompt == "noise-filtering":
@@ -114,63 +127,114 @@ class ColVisionEncoder:
         ids = batch["input_ids"][0][batch["attention_mask"][0].bool()]
         return [self.processor.tokenizer.decode([token]) for token in ids.tolist()]
 
+    @property
+    def batch_size(self) -> int:
+        return self._size.now
+
     def encode_pages(self, pages: Sequence[Page | Image]) -> list[PageEmbedding]:
-        numbered = [(page, page_name(page, number)) for number, page in enumerate(pages)]
-        return in_batches(numbered, self.batch_size, self._encode_batch)
+        return in_batches(_named(pages), self._size, self._encode_batch)
 
     def encode_plain(self, pages: Sequence[Page | Image]) -> list[FloatArray]:
-        return in_batches(list(pages), self.batch_size, self._encode_plain_batch)
+        return in_batches(list(pages), self._size, self._encode_plain_batch)
 
     def encode_queries(self, texts: Sequence[str]) -> list[FloatArray]:
-        return in_batches(list(texts), self.batch_size, self._encode_query_batch)
+        return in_batches(list(texts), self._size, self._encode_query_batch)
 
-    @torch.inference_mode()
+    def prepare(self, pages: Sequence[Page | Image]) -> PreparedBatch:
+        return self._prepared(_named(pages))
+
+    def run(self, prepared: PreparedBatch) -> Pending:
+        """Pages that turn out to be too many for the memory are done in smaller batches."""
+        count = len(prepared.pages)
+        if count <= self._size.now:
+            try:
+                self._size.began()
+                pending = self._started(prepared)
+                self._size.passed(count)
+                return pending
+            except (torch.OutOfMemoryError, RuntimeError) as error:
+                if count == 1 or not is_out_of_memory(error):
+                    raise
+                self._size.failed(count)
+        return partial(list, in_batches(prepared.pages, self._size, self._encode_batch))
+
     def _encode_batch(self, pages: Sequence[tuple[Page | Image, str]]) -> list[PageEmbedding]:
-        names = [name for _, name in pages]
+        return self._started(self._prepared(pages))()
+
+    def _prepared(self, pages: Sequence[tuple[Page | Image, str]]) -> PreparedBatch:
         images = [page_image(page) for page, _ in pages]
         try:
             with self._processing:
                 batch = self._prepare_pages(images)
         except ValueError as error:  # such as a strip 200 times as long as wide
-            raise EncoderError(f"{' or '.join(names)} can't be prepared: {error}") from error
-        batch = batch.to(self.model.device)
+            names = " or ".join(name for _, name in pages)
+            raise EncoderError(f"{names} can't be prepared: {error}") from error
+        return PreparedBatch(pages, self._pinned(batch))
+
+    @torch.inference_mode()
+    def _started(self, prepared: PreparedBatch) -> Pending:
+        """The device gets all its work at once, and one copy brings the results back."""
+        batch = self._on_device(prepared.inputs)
         with self._running, self._tap(batch) as tap:
             embeddings = self._run(batch, self.family.page_options)
-        return page_embeddings(
-            self.model,
-            self.processor,
-            batch,
-            embeddings,
-            tap.importance,
-            names=names,
-            prompt=self.prompt,
-        )
+            importance = tap.importance.to(embeddings.device)
+            copied = copy_back(torch.cat([embeddings.float(), importance.float()[..., None]], -1))
+
+        def collect() -> list[PageEmbedding]:
+            both = copied()
+            return page_embeddings(
+                self.model,
+                self.processor,
+                prepared.inputs,
+                both[..., :-1],
+                both[..., -1],
+                names=[name for _, name in prepared.pages],
+                prompt=self.prompt,
+            )
+
+        return collect
 
     @torch.inference_mode()
     def _encode_plain_batch(self, pages: Sequence[Page | Image]) -> list[FloatArray]:
         with self._processing:
             batch = self._prepare_pages([page_image(page) for page in pages])
-        batch = batch.to(self.model.device)
+        inputs = self._pinned(batch)
         with self._running:
-            return _real_vectors(batch, self._run(batch, self.family.page_options))
+            vectors = self._run(self._on_device(inputs), self.family.page_options)
+        return _real_vectors(inputs, vectors)
 
     @torch.inference_mode()
     def _encode_query_batch(self, texts: Sequence[str]) -> list[FloatArray]:
         with self._processing:
-            batch = self._prepare_queries(list(texts))
-        batch = batch.to(self.model.device)
+            inputs = self._pinned(self._prepare_queries(list(texts)))
         with self._running:
-            return _real_vectors(batch, self._run(batch, {}))
+            vectors = self._run(self._on_device(inputs), {})
+        return _real_vectors(inputs, vectors)
+
+    def _pinned(self, batch: Any) -> dict[str, Any]:
+        """Where a GPU can fetch it without the processor."""
+        if self.model.device.type != "cuda":
+            return dict(batch)
+        return {
+            key: value.pin_memory() if isinstance(value, Tensor) else value
+            for key, value in batch.items()
+        }
+
+    def _on_device(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        device = self.model.device
+        return {
+            key: value.to(device, non_blocking=True) if isinstance(value, Tensor) else value
+            for key, value in inputs.items()
+        }
 
     def _tap(self, batch: Any) -> AbstractContextManager[ImportanceTap]:
         if self.importance == "centrality":
-            return centrality_tap(
-                self.model, batch["input_ids"] == self.model.config.image_token_id
-            )
+            return centrality_tap(self.model, batch["input_ids"] == image_token(self.model.config))
         return importance_tap(self.model)
 
     def _run(self, batch: Any, options: Mapping[str, Any]) -> Tensor:
-        embeddings: Tensor = self.model(**batch, **options)
+        output = self.model(**batch, **options)
+        embeddings: Tensor = output if isinstance(output, Tensor) else output.embeddings
         return embeddings
 
     def _prepare_pages(self, images: list[Image]) -> Any:
@@ -179,7 +243,11 @@ class ColVisionEncoder:
         return batch
 
     def _prepare_queries(self, texts: list[str]) -> Any:
-        batch = self.processor.process_queries(texts)
+        if self.query is None:
+            batch = self.processor.process_queries(texts)
+        else:
+            token = self.processor.query_augmentation_token
+            batch = self.processor.process_texts([self.query.around(t, token) for t in texts])
         if self.family.token_types:
             batch["token_type_ids"] = torch.zeros_like(batch["input_ids"])
         return batch
@@ -192,6 +260,10 @@ class ColVisionEncoder:
                 "prompt can't be put in its place"
             )
         self.processor.visual_prompt_prefix = prefix.replace(DEFAULT_PROMPT, NOISE_FILTERING)
+
+
+def _named(pages: Sequence[Page | Image]) -> list[tuple[Page | Image, str]]:
+    return [(page, page_name(page, number)) for number, page in enumerate(pages)]
 
 
 def _real_vectors(batch: Any, embeddings: Tensor) -> list[FloatArray]:

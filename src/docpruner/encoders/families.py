@@ -41,15 +41,35 @@ class PageTokens:
 
 
 @dataclass(frozen=True)
+class QueryForm:
+    """What stands around a query: words before it, and as many augmentation tokens after it.
+
+    A family's own form is what its checkpoints were trained with; docs/encoders.md has the sources.
+    """
+
+    prefix: str
+    tokens: int = 10
+
+    def around(self, text: str, token: str) -> str:
+        return self.prefix + text + token * self.tokens
+
+
+TRAINED_WITH_PREFIX = QueryForm("Query: ")
+TRAINED_WITHOUT_PREFIX = QueryForm("")
+
+
+@dataclass(frozen=True)
 class Family:
-    """Names of classes in `colpali_engine.models`, and how a page is laid out."""
+    """Names of classes in a library, and how a page is laid out."""
 
     model: str
     processor: str
     layout: Callable[[PageTokens], Layout]
     pixels: Callable[[Any], int]  # of a page that the processor makes use of
+    query: QueryForm | None = TRAINED_WITH_PREFIX  # None: the processor writes a form of its own
     projection: str = "custom_text_proj"
     page_options: Mapping[str, Any] = field(default_factory=dict)  # for the model's call
+    library: str = "colpali_engine.models"
     token_types: bool = False  # queries need token types, or their attention depends on the batch
 
 
@@ -119,24 +139,77 @@ FAMILIES: dict[str, Family] = {
     ),
     "qwen2_vl": Family("ColQwen2", "ColQwen2Processor", dynamic_grid, area_pixels),
     "qwen2_5_vl": Family("ColQwen2_5", "ColQwen2_5_Processor", dynamic_grid, area_pixels),
-    "qwen3_vl": Family("ColQwen3", "ColQwen3Processor", dynamic_grid, area_pixels),
-    "qwen3_5": Family("ColQwen3_5", "ColQwen3_5Processor", dynamic_grid, area_pixels),
+    "qwen3_vl": Family(
+        "ColQwen3", "ColQwen3Processor", dynamic_grid, area_pixels, TRAINED_WITHOUT_PREFIX
+    ),
+    "qwen3_5": Family(
+        "ColQwen3_5", "ColQwen3_5Processor", dynamic_grid, area_pixels, TRAINED_WITHOUT_PREFIX
+    ),
     "idefics3": Family(
         "ColIdefics3", "ColIdefics3Processor", tiled_grid, edge_pixels, projection="linear"
     ),
-    "modernvbert": Family("ColModernVBert", "ColModernVBertProcessor", tiled_grid, edge_pixels),
-    "gemma3": Family("ColGemma3", "ColGemmaProcessor3", square_grid, square_pixels),
+    "modernvbert": Family(
+        "ColModernVBert",
+        "ColModernVBertProcessor",
+        tiled_grid,
+        edge_pixels,
+        TRAINED_WITHOUT_PREFIX,
+    ),
+    "gemma3": Family("ColGemma3", "ColGemmaProcessor3", square_grid, square_pixels, query=None),
+    # Exports that transformers runs by itself (…-hf): their processors write prompt and query.
+    "colpali": Family(
+        "ColPaliForRetrieval",
+        "ColPaliProcessor",
+        square_grid,
+        square_pixels,
+        query=None,
+        projection="embedding_proj_layer",
+        library="transformers",
+        token_types=True,
+    ),
+    "colqwen2": Family(
+        "ColQwen2ForRetrieval",
+        "ColQwen2Processor",
+        dynamic_grid,
+        area_pixels,
+        query=None,
+        projection="embedding_proj_layer",
+        library="transformers",
+    ),
+    "colmodernvbert": Family(
+        "ColModernVBertForRetrieval",
+        "ColModernVBertProcessor",
+        tiled_grid,
+        edge_pixels,
+        query=None,
+        projection="embedding_proj_layer",
+        library="transformers",
+    ),
 }
 
 REFUSED = {
-    "colpali": "is the transformers-native export; use the colpali-engine checkpoint instead, "
-    "such as vidore/colpali-v1.3",
-    "colqwen2": "is the transformers-native export; use the colpali-engine checkpoint instead, "
-    "such as vidore/colqwen2-v1.0",
-    "colmodernvbert": "is the transformers-native export; use the colpali-engine checkpoint "
-    "instead, such as ModernVBERT/colmodernvbert",
     "qwen2_5_omni_thinker": "can't be constructed by colpali-engine 0.3.18 with transformers 5",
 }
+
+
+def image_token(config: Any) -> int:
+    """The id of the tokens that patches stand for; transformers' exports wrap the model's own."""
+    return int(getattr(config, "vlm_config", config).image_token_id)
+
+
+def query_form(family: Family, prefix: str | None, tokens: int | None) -> QueryForm | None:
+    """The family's own form, changed by what is given; None if the processor writes its own."""
+    if family.query is None:
+        if prefix is not None or tokens is not None:
+            raise EncoderError(
+                f"{family.processor} writes queries in a form of its own; query_prefix and "
+                "query_tokens can't be set"
+            )
+        return None
+    return QueryForm(
+        family.query.prefix if prefix is None else prefix,
+        family.query.tokens if tokens is None else tokens,
+    )
 
 
 def family_of(config: dict[str, Any], name: str = "the model") -> Family:
@@ -146,5 +219,10 @@ def family_of(config: dict[str, Any], name: str = "the model") -> Family:
         raise EncoderError(f"{name} {REFUSED[kind]}")
     if kind not in FAMILIES:
         known = ", ".join(f"{family.model} ({kind})" for kind, family in FAMILIES.items())
-        raise EncoderError(f"{name} has model_type {kind!r}, which is none of: {known}")
+        own = "It runs code of its own (auto_map). " if "auto_map" in config else ""
+        raise EncoderError(
+            f"{name} has model_type {kind!r}, which is none of: {known}. {own}It could be used if "
+            "it were published for sentence-transformers' MultiVectorEncoder (with a modules.json),"
+            " or through an encoder of your own (docs/encoders.md says how)"
+        )
     return FAMILIES[str(kind)]

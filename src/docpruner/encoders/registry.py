@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import importlib.util
-import os
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from docpruner.encoders.encoder_name import Attention, EncoderName, Importance, Reads
+from docpruner.encoders.encoder_plugins import load_plugin, plugin_names
 from docpruner.errors import EncoderError, MissingExtraError
 from docpruner.types import FloatArray, Page, PageEmbedding, Prompt
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Importance = Literal["global-token", "centrality"]
-Reads = Literal["words", "pixels"]
+__all__ = ["Attention", "Encoder", "EncoderName", "Importance", "Reads", "load_encoder"]
 
 
 class Encoder(Protocol):
@@ -58,67 +59,6 @@ class Encoder(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class EncoderName:
-    """An encoder's name, taken apart: `checkpoint@revision:prompt=…,importance=…`.
-
-    Only what is not at its default is written.
-    """
-
-    checkpoint: str
-    revision: str | None = None
-    prompt: Prompt = "default"
-    importance: Importance = "global-token"
-
-    def __str__(self) -> str:
-        options = [
-            f"{key}={value}"
-            for key, value, plain in (
-                ("prompt", self.prompt, "default"),
-                ("importance", self.importance, "global-token"),
-            )
-            if value != plain
-        ]
-        revision = f"@{self.revision}" if self.revision else ""
-        return self.checkpoint + revision + (":" + ",".join(options) if options else "")
-
-    @property
-    def reads(self) -> Reads:
-        """What an encoder of this name sees of a page, told without loading it."""
-        return "words" if self.is_builtin else "pixels"
-
-    @property
-    def is_builtin(self) -> bool:
-        return self.checkpoint.startswith("builtin") and not Path(self.checkpoint).is_dir()
-
-    @classmethod
-    def read(cls, text: str) -> EncoderName:
-        checkpoint, colon, options = text.rpartition(":")
-        if not colon or "=" not in options:
-            checkpoint, options = text, ""
-        revision = ""
-        if not Path(checkpoint).is_dir():  # a folder's name may hold anything
-            checkpoint, _, revision = checkpoint.partition("@")
-        if Path(checkpoint).is_dir():  # an index remembers it, wherever it is opened from
-            checkpoint = os.path.abspath(checkpoint)
-        name = cls(checkpoint, revision or None)
-        for option in filter(None, options.split(",")):
-            key, _, value = option.partition("=")
-            if (key, value) not in _OPTIONS:
-                known = ", ".join("=".join(known) for known in _OPTIONS)
-                raise EncoderError(f"{option!r} in the encoder {text!r} is none of: {known}")
-            name = replace(name, **{key: value})  # type: ignore[arg-type]  # checked just above
-        return name
-
-
-_OPTIONS = (
-    ("prompt", "default"),
-    ("prompt", "noise-filtering"),
-    ("importance", "global-token"),
-    ("importance", "centrality"),
-)
-
-
 def load_encoder(
     name: str = "builtin",
     *,
@@ -128,50 +68,106 @@ def load_encoder(
     revision: str | None = None,
     prompt: Prompt | None = None,
     importance: Importance | None = None,
+    query_prefix: str | None = None,
+    query_tokens: int | None = None,
+    attention: Attention | None = None,
+    max_visual_tokens: int | None = None,
     trust_remote_code: bool = False,
 ) -> Encoder:
     """Load an encoder: the built-in one, or that of a Hugging Face repository or a local folder.
 
     What is given here overrides what the name says, and is recorded in the encoder's own name.
-    Device, precision and batch size are chosen by what the machine has; remote code (Jina v4) runs
-    only if you say so.
+    Device, precision and batch size are chosen by what the machine has; the precision that a name
+    says is kept where there is a GPU.
+
+    query_prefix, query_tokens: what is written before a query, and how many augmentation tokens
+        after it; by default what the model's family was trained with.
+    attention: the model's kernels: "sdpa", "flash" (flash-attn, on CUDA) or "eager"; by default
+        flash where it is installed, else what the model chooses.
+    max_visual_tokens: vectors that a page may have at most; by default as the processor says.
+    trust_remote_code: lets a model (Jina v4) run code from its repository.
     """
     wanted = EncoderName.read(name)
-    wanted = replace(
-        wanted,
-        revision=revision or wanted.revision,
-        prompt=prompt or wanted.prompt,
-        importance=importance or wanted.importance,
-    )
+    given = {
+        "revision": revision,
+        "prompt": prompt,
+        "importance": importance,
+        "query_prefix": query_prefix,
+        "query_tokens": query_tokens,
+        "max_visual_tokens": max_visual_tokens,
+    }
+    wanted = replace(wanted, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
     if wanted.is_builtin:
         return _builtin(wanted)
-    if not Path(wanted.checkpoint).is_dir() and wanted.checkpoint.count("/") != 1:
+    if wanted.checkpoint.startswith(("http://", "https://")):
+        from docpruner.encoders.endpoint import EndpointEncoder
+
+        return EndpointEncoder(name)
+    if not wanted.is_on_the_hub and not Path(wanted.checkpoint).is_dir():
+        other = load_plugin(str(wanted), wanted.checkpoint)
+        if other is not None:
+            return other
+        known = "".join(f", {plugin}" for plugin in plugin_names())
         raise EncoderError(
-            f"no encoder {name!r}; give builtin, a Hugging Face repository such as "
+            f"no encoder {name!r}; give builtin{known}, a Hugging Face repository such as "
             "vidore/colqwen2.5-v0.2, or a folder with a model"
         )
-    if (
-        importlib.util.find_spec("torch") is None
-        or importlib.util.find_spec("transformers") is None
-    ):
+    if wanted.is_on_the_hub and Path(wanted.checkpoint).is_dir():
+        warnings.warn(
+            f"{wanted.checkpoint} is taken for the repository of that name on the Hugging Face "
+            f"Hub; for the folder write ./{wanted.checkpoint}",
+            UserWarning,
+            stacklevel=2,
+        )
+    if not all(map(importlib.util.find_spec, ("torch", "transformers"))):
         raise MissingExtraError(f"the encoder {name}", "vlm")
-    from docpruner.encoders.checkpoint import base_and_config
+    from docpruner.encoders.checkpoint import model_files
+    from docpruner.encoders.families import FAMILIES
     from docpruner.encoders.jina import is_jina, load_jina
+    from docpruner.encoders.runtime import best_device
 
-    _, config = base_and_config(wanted.checkpoint, wanted.revision)
-    if is_jina(config):
+    files = model_files(wanted)
+    if dtype is None and wanted.dtype != "float32" and (device or best_device()) != "cpu":
+        dtype = wanted.dtype
+    if is_jina(files.config):
         return load_jina(
             wanted,
+            files,
             device=device,
             dtype=dtype,
             batch_size=batch_size,
+            attention=attention,
             trust_remote_code=trust_remote_code,
         )
-    if importlib.util.find_spec("colpali_engine") is None:
-        raise MissingExtraError(f"the encoder {name}", "vlm")
-    from docpruner.encoders.colvision_loading import load_colvision
+    from docpruner.encoders.colvision_loading import NoProjectionError, load_colvision
 
-    return load_colvision(wanted, device=device, dtype=dtype, batch_size=batch_size)
+    in_modules = files.checkpoint.has("modules.json")
+    try:
+        if files.config.get("model_type") in FAMILIES or not in_modules:
+            return load_colvision(
+                wanted,
+                files,
+                device=device,
+                dtype=dtype,
+                batch_size=batch_size,
+                attention=attention,
+            )
+    except NoProjectionError:  # sentence-transformers keeps it in a module of its own
+        if not in_modules:
+            raise
+    if importlib.util.find_spec("sentence_transformers") is None:
+        raise MissingExtraError(f"the encoder {name}", "st")
+    from docpruner.encoders.multi_vector import load_multi_vector
+
+    return load_multi_vector(
+        wanted,
+        files,
+        device=device,
+        dtype=dtype,
+        batch_size=batch_size,
+        attention=attention,
+        trust_remote_code=trust_remote_code,
+    )
 
 
 def _builtin(name: EncoderName) -> Encoder:

@@ -99,6 +99,10 @@ class PrunedModel:
         setting = {"reduction": str(self._reduce), "codec": self._codec}
         if name.importance != "global-token" or name.prompt != "default":
             setting |= {"importance": name.importance, "prompt": name.prompt}
+        if name.query_prefix is not None:
+            setting["query_prefix"] = name.query_prefix
+        if name.query_tokens is not None:
+            setting["query_tokens"] = str(name.query_tokens)
         return ModelMeta.create_empty(
             {
                 "name": checkpoint,

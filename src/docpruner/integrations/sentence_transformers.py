@@ -10,16 +10,12 @@ module, reads them. The path of that class stands in every model saved with it: 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import takewhile
-from threading import get_ident
 from typing import Any
 
 import numpy as np
 
-from docpruner.errors import EncoderError, MissingExtraError, ReductionError, SpecError, TapError
+from docpruner.errors import EncoderError, MissingExtraError, ReductionError, SpecError
 from docpruner.reduce import Reducer, reducer
 from docpruner.types import SPECIAL, PageEmbedding, Reduction
 
@@ -27,17 +23,18 @@ try:
     import torch
     from sentence_transformers import MultiVectorEncoder
     from sentence_transformers.base.model import BaseModel
-    from sentence_transformers.base.modules import Transformer
     from sentence_transformers.multi_vector_encoder.modules import BaseTokenPooling
     from torch import Tensor
     from torch.nn.utils.rnn import pad_sequence
 except ImportError as error:
     raise MissingExtraError("the MultiVectorEncoder module", "st") from error
 
-from docpruner.encoders.families import FAMILIES, Layout, PageTokens
-from docpruner.encoders.tap import ImportanceTap, attention_layers, importance_tap
-
-Features = dict[str, Any]
+from docpruner.encoders.document_importance import (
+    DocumentPages,
+    Features,
+    ImportanceListener,
+    the_transformer,
+)
 
 
 def reduce_documents(model: MultiVectorEncoder, spec: str = "docpruner") -> MultiVectorEncoder:
@@ -65,7 +62,7 @@ class PatchReduction(BaseTokenPooling):
                 "MultiVectorEncoder has its own page prompt; choose another strategy"
             )
         self.spec = str(named)
-        self._pages: _Pages | None = None
+        self._pages: DocumentPages | None = None
 
     def on_model_ready(self, model: BaseModel) -> None:
         """Models call it when built or loaded, but not in `append`; `reduce_documents` does."""
@@ -76,9 +73,9 @@ class PatchReduction(BaseTokenPooling):
                 f"the model has a {type(pooling[0]).__name__} already, whose vectors are no longer "
                 "patches; PatchReduction comes before it, and once: join two specs by +"
             )
-        transformer = _the_transformer(model)
-        self._pages = _Pages.of(transformer)
-        _Listener.attach(transformer)
+        transformer = the_transformer(model)
+        self._pages = DocumentPages.of(transformer)
+        ImportanceListener.attach(transformer)
 
     def forward(self, features: Features, task: str | None = None, **_: Any) -> Features:
         if not self.applies_to(task):
@@ -105,59 +102,7 @@ _NO_ATTENTION = (
 )
 
 
-def _the_transformer(model: BaseModel) -> Transformer:
-    found = [module for module in model.modules() if isinstance(module, Transformer)]
-    if len(found) != 1:
-        raise EncoderError(
-            f"the model has {len(found)} Transformer modules, PatchReduction needs exactly one"
-        )
-    transformer: Transformer = found[0]
-    if transformer.backend != "torch":
-        raise TapError(
-            f"the model runs on {transformer.backend}, where attention can't be read; load it with "
-            'backend="torch"'
-        )
-    attention_layers(transformer.model)  # raises if there are none
-    return transformer
-
-
-@dataclass(frozen=True)
-class _Pages:
-    """How a model's pages are read: which tokens are patches, and where each stands."""
-
-    image_token: int
-    layout: Callable[[PageTokens], Layout] | None  # None: a family that we don't know
-    processor: Any
-
-    @classmethod
-    def of(cls, transformer: Transformer) -> _Pages:
-        config: Any = transformer.model.config
-        config = getattr(config, "vlm_config", config)  # of a transformers-native ...ForRetrieval
-        token = getattr(config, "image_token_id", None)
-        if token is None:
-            raise EncoderError(
-                f"{type(transformer.model).__name__} has no image_token_id in its configuration: "
-                "PatchReduction reduces images, and this model reads none"
-            )
-        family = FAMILIES.get(config.model_type)
-        return cls(int(token), family.layout if family else None, transformer.processor)
-
-    def places(self, features: Features, row: int, patches: int) -> Layout | None:
-        """Where the patches of a document stand on its page; None if that can't be told."""
-        images: Tensor | None = features.get("num_images_per_sample")  # None: one for each document
-        if self.layout is None or (images is not None and images[row] != 1):
-            return None
-        grids: Tensor | None = features.get("image_grid_thw")
-        grid = None
-        if grids is not None:
-            _, high, wide = grids[row if images is None else int(images[:row].sum())].tolist()
-            grid = high, wide
-        ids = features["input_ids"][row].cpu()
-        found = self.layout(PageTokens(ids, patches, grid, self.processor))
-        return found if len(found.cells) == patches else None
-
-
-def _reduced(features: Features, row: int, pages: _Pages, reduce: Reducer) -> Tensor:
+def _reduced(features: Features, row: int, pages: DocumentPages, reduce: Reducer) -> Tensor:
     """The vectors left of one document, in the type and on the device they came in."""
     scored = features["attention_mask"][row].bool()
     vectors: Tensor = features["token_embeddings"][row, scored]
@@ -201,49 +146,3 @@ def _with_vectors(features: Features, vectors: list[Tensor]) -> Features:
     counts = torch.tensor([len(document) for document in vectors], device=padded.device)
     places = torch.arange(padded.shape[1], device=padded.device)
     return {**features, "token_embeddings": padded, "attention_mask": places < counts[:, None]}
-
-
-class _Listener:
-    """Writes importances and the place of the global token beside the embeddings of images.
-
-    One for each transformer, whichever models share it. Its hooks are bound methods of a plain
-    object, so that models can still be copied and sent to other processes.
-    """
-
-    def __init__(self) -> None:
-        self._open: dict[int, tuple[ExitStack, ImportanceTap]] = {}  # by thread
-
-    @classmethod
-    def attach(cls, transformer: Transformer) -> None:
-        hooks = transformer._forward_pre_hooks.values()
-        if not any(isinstance(getattr(hook, "__self__", None), cls) for hook in hooks):
-            listener = cls()
-            transformer.register_forward_pre_hook(listener.before)
-            transformer.register_forward_hook(listener.after, always_call=True)
-
-    def before(self, transformer: Transformer, args: tuple[Features]) -> None:
-        self._close()  # still open after a KeyboardInterrupt, which calls no hook
-        features = args[0]
-        if "pixel_values" in features and "attention_mask" in features:
-            # The model is run by its forward(), past any hook that could see the mask.
-            tap = importance_tap(transformer.model, attention_mask=features["attention_mask"])
-            stack = ExitStack()
-            self._open[get_ident()] = stack, stack.enter_context(tap)
-
-    def after(self, _: Transformer, args: tuple[Features], features: Features | None) -> None:
-        tap = self._close()
-        if tap is not None and features is not None:  # None if the pass failed
-            mask = args[0]["attention_mask"]
-            features["importance"] = tap.importance.to(mask.device)
-            features["global_token"] = _last_real(mask)
-
-    def _close(self) -> ImportanceTap | None:
-        stack, tap = self._open.pop(get_ident(), (None, None))
-        if stack is not None:
-            stack.close()
-        return tap
-
-
-def _last_real(mask: Tensor) -> Tensor:
-    """Where the last token that is not padding stands, (batch,)."""
-    return (mask.bool() * torch.arange(mask.shape[1], device=mask.device)).argmax(1)

@@ -47,21 +47,23 @@ class Document:
         self.count = file.count
         self._file = file
 
-    def parsed_page(self, number: int, *, pixels: int | None, ocr: bool = False) -> ParsedPage:
+    def parsed_page(
+        self, number: int, *, pixels: int | None, words: bool = True, ocr: bool = False
+    ) -> ParsedPage:
         """A page, numbered from 1, as an encoder sees it.
 
         `pixels` is the area an encoder makes use of: a PDF is drawn to it, an image only scaled
-        down; with None there is no picture. With `ocr`, the words of a page that has none are
-        recognised from its picture.
+        down; with None there is no picture. `words` asks for those of the text layer. With `ocr`,
+        the words of a page that has none are recognised from its picture.
         """
         with self._open_page(number) as page:
-            size, words = page.size, page.words()
-            words_from: WordsFrom = "text layer" if words else "nowhere"
-            if ocr and not words:
-                words, words_from = recognised_words(page.draw(OCR_PIXELS).image()), "ocr"
+            size, written = page.size, page.words() if words else ()
+            words_from: WordsFrom = "text layer" if written else "nowhere"
+            if ocr and not written:
+                written, words_from = recognised_words(page.draw(OCR_PIXELS).image()), "ocr"
             picture = None if pixels is None else page.draw(pixels)
-        content_hash = content_hash_of(size, words, picture)
-        return ParsedPage(number, size, words, words_from, content_hash, picture)
+        content_hash = content_hash_of(size, written, picture)
+        return ParsedPage(number, size, written, words_from, content_hash, picture)
 
     def close(self) -> None:
         self._file.close()

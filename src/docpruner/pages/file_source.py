@@ -38,8 +38,8 @@ class FileDocument:
 class FileSource:
     """PDFs and images, given by name or by the folders that they lie in.
 
-    `pixels` and `ocr` are those of `PageReader`. With a `root`, documents are named by their paths
-    below it, so that they can be moved with it; a file elsewhere is a problem.
+    `pixels`, `words` and `ocr` are those of `PageReader`. With a `root`, documents are named by
+    their paths below it, so that they can be moved with it; a file elsewhere is a problem.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class FileSource:
         paths: Iterable[str | os.PathLike[str]],
         *,
         pixels: int | None,
+        words: bool = True,
         ocr: bool = False,
         root: str = "",
     ) -> None:
@@ -59,7 +60,7 @@ class FileSource:
             remedy = "give PDF, PNG, JPEG, TIFF or WebP files, or folders with some"
             self._files = [PageError(where, "holds no document", remedy)]
         self.size = sum(_size(file) for file in self._files if isinstance(file, Path))
-        self._reader = PageReader(pixels=pixels, ocr=ocr)
+        self._reader = PageReader(pixels=pixels, words=words, ocr=ocr)
 
     def documents(self) -> Iterator[FileDocument | PageError]:
         for file in self._files:

@@ -38,7 +38,9 @@ class PageReader:
 
     `pixels` is the area an encoder makes use of: a PDF is drawn to it, an image only scaled down.
     With None it reads words, and a page is drawn only when its `render` is called, from the file.
-    With `ocr`, the words of a page that has none are recognised from its picture. A page may take
+    Without `words`, those of the text layer are left alone: an encoder that looks at pictures has
+    no use for them, and cutting a page into words takes longer than drawing it. With `ocr`, the
+    words of a page that has none are recognised from its picture. A page may take
     `seconds` (five times as many with `ocr`); the child may take `memory` bytes, by default a
     quarter of the machine's but no more than 4 GB (and 1 GB on top with `ocr`).
     """
@@ -47,13 +49,14 @@ class PageReader:
         self,
         *,
         pixels: int | None,
+        words: bool = True,
         ocr: bool = False,
         seconds: float = SECONDS,
         memory: int | None = None,
     ) -> None:
         if ocr and importlib.util.find_spec("rapidocr") is None:
             raise MissingExtraError("recognising the words on scans", "ocr")
-        self._pixels = pixels
+        self._pixels, self._words = pixels, words or ocr
         self._memory = default_limit(ocr=ocr) if memory is None else memory
         self._options = [f"--memory={self._memory}", *(["--ocr"] if ocr else [])]
         self._seconds = seconds * (OCR_FACTOR if ocr else 1)
@@ -164,7 +167,7 @@ class PageReader:
                 return
             while waiting and len(self._asked) < AHEAD:
                 self._asked.append(waiting.popleft())
-                child.ask({"page": self._asked[-1], "pixels": pixels})
+                child.ask({"page": self._asked[-1], "pixels": pixels, "words": self._words})
             number = self._asked[0]
             try:
                 answer = self._page(path, number, *child.answer(self._seconds))

@@ -40,7 +40,7 @@ class Worker:
         try:
             if number is None:
                 return self._open(request["open"])
-            return self._page(number, request["pixels"])
+            return self._page(number, request["pixels"], words=request["words"])
         except PageError as error:
             problem = error
         except MemoryError:
@@ -61,10 +61,10 @@ class Worker:
         self._document = open_document(self._path)
         return {"count": self._document.count}, b""
 
-    def _page(self, number: int, pixels: int | None) -> tuple[Message, bytes]:
+    def _page(self, number: int, pixels: int | None, *, words: bool) -> tuple[Message, bytes]:
         if self._document is None:
             raise ValueError("no file is open")
-        parsed = self._document.parsed_page(number, pixels=pixels, ocr=self._ocr)
+        parsed = self._document.parsed_page(number, pixels=pixels, words=words, ocr=self._ocr)
         return messages.parsed_page_header(parsed), parsed.picture.rgb if parsed.picture else b""
 
 

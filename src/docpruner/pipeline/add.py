@@ -1,37 +1,37 @@
-"""Adding documents to an index: reading, encoding and writing overlap, batch by batch."""
+"""Adding documents to an index: every kind of work in a lane of its own, all at once.
+
+Pages are read in a child process; their pictures are prepared in a thread; the encoder runs in the
+thread of the caller, where Ctrl-C reaches it; its results are collected, reduced and written in
+three more. What a lane has made waits in a short channel, in order.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
-from itertools import groupby
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from docpruner.codecs import bytes_per_vector
 from docpruner.encoders.registry import Encoder
 from docpruner.errors import PageError
 from docpruner.pages.sources import FollowsDocuments, Source
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
-from docpruner.pipeline.missing_pages import (
-    DocumentEnd,
-    DocumentMoved,
-    MetadataOf,
-    MissingPages,
-    PageRead,
-    Reading,
+from docpruner.pipeline.commits import Commits, Results, Step
+from docpruner.pipeline.lanes import Channel, Lanes
+from docpruner.pipeline.missing_pages import MetadataOf, MissingPages, PageRead, Reading
+from docpruner.pipeline.page_encoding import (
+    BATCH_SECONDS,
+    Encoded,
+    PageEncoding,
+    PreparedPages,
+    like_sizes,
 )
-from docpruner.pipeline.prefetch import prefetch
 from docpruner.pipeline.record_maker import PageResult, RecordMaker, copy_of
 from docpruner.stores.contract import WAIT, Store, Writer
-from docpruner.stores.records import DocumentPages, StoredPage
 
 FIRST_BATCH, MOST_PAGES = 8, 64  # pages
-MOST_READINGS = 1000  # pages and ends of documents in a batch
-BATCH_SECONDS = 3.0  # of work, which is what a killed process loses
-
-Step: TypeAlias = PageRead | DocumentMoved | DocumentEnd
+MOST_STEPS = 1000  # pages and ends of documents in a commit
+READ_AHEAD = 32  # pages
+RUNNING = 16  # batches on devices that have not been collected; a device takes only a few
+AHEAD = 2  # batches that wait between two other lanes
 
 
 def add_documents(
@@ -54,15 +54,9 @@ def add_documents(
     """
     try:
         with store.writer(wait) as writer:
-            missing = iter(MissingPages(store, source, ocr=ocr, metadata=metadata))
-            maker = RecordMaker(encoder, writer.settings)
-            reads_words = encoder is not None and encoder.reads == "words"
-            run = AddRun(
-                store, writer, maker, source.size, reads_words=reads_words, progress=progress
-            )
-            readings = prefetch(missing, size=MOST_PAGES // 2, interrupt=source.close)
-            with closing(readings):  # type: ignore[type-var]
-                report = run.over(readings)
+            missing = MissingPages(store, source, ocr=ocr, metadata=metadata)
+            run = AddRun(store, writer, encoder, source.size, progress)
+            report = run.over(missing, interrupt=source.close)
             if isinstance(source, FollowsDocuments):
                 report.missing = _missing(store, source)
             if delete_missing and report.missing:
@@ -79,141 +73,124 @@ def _missing(store: Store, source: FollowsDocuments) -> list[str]:
     return [name for name in names if source.is_gone(name)]
 
 
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Pages to encode together. The last batch of a window brings all that the window holds."""
+
+    pages: Sequence[PageRead]
+    window: Sequence[Step] = ()
+    results: Results = field(default_factory=dict)  # of the window's pages that need no encoder
+
+
 class AddRun:
-    """Encodes a batch while the one before it is being written."""
+    """Brings what is missing into an index."""
 
     def __init__(
         self,
         store: Store,
         writer: Writer,
-        maker: RecordMaker,
+        encoder: Encoder | None,
         size: int,
-        *,
-        reads_words: bool,
         progress: ProgressCallback | None,
     ) -> None:
-        self._store, self._writer, self._maker = store, writer, maker
-        self._size, self._reads_words, self._progress = size, reads_words, progress
-        self._report = AddReport()
-        self._began = time.monotonic()
-        self._batch_pages = FIRST_BATCH
-        self._stored: set[str] = set()  # documents of which this run has stored a page
+        reads_words = encoder is not None and encoder.reads == "words"
+        self._store = store
+        self._encoding = PageEncoding(encoder, first=FIRST_BATCH, most=MOST_PAGES)
+        self._maker = RecordMaker(writer.settings, reads_words=reads_words)
+        self._commits = Commits(
+            writer,
+            size,
+            pages=MOST_PAGES,
+            steps=MOST_STEPS,
+            seconds=BATCH_SECONDS,
+            reads_words=reads_words,
+            progress=progress,
+        )
 
-    def over(self, readings: Iterable[Reading]) -> AddReport:
-        batch: list[Step] = []
-        pages = 0
-        writing: Future[None] | None = None
-        with ThreadPoolExecutor(1, "docpruner-writer") as pool:  # waits for the last write
-            for reading in readings:
-                if isinstance(reading, PageError):
-                    self._failed(reading)
-                    continue
-                batch.append(reading)
-                pages += isinstance(reading, PageRead)
-                if pages >= self._batch_pages or len(batch) >= MOST_READINGS:
-                    writing = self._pass_on(pool, writing, batch)
-                    batch, pages = [], 0
-            writing = self._pass_on(pool, writing, batch)
-            writing.result()
-        self._report.share = 1.0
-        self._tell()
-        return self._report
+    def over(self, missing: Iterable[Reading], *, interrupt: Callable[[], None]) -> AddReport:
+        with Lanes(interrupt) as lanes:
+            readings = lanes.begin("reader", missing, READ_AHEAD)
+            prepared = lanes.begin("preparer", self._prepared(readings), AHEAD)
+            running: Channel[tuple[Batch, Callable[[], Encoded]]] = lanes.channel(RUNNING)
+            collected = lanes.begin("collector", self._collected(running), AHEAD)
+            made = lanes.begin("reducer", self._made(collected), AHEAD)
+            written = lanes.begin("writer", self._written(made), 1)
+            lanes.run(self._running(prepared), running)
+            (report,) = written  # or what went wrong in any of them
+        return report
 
-    def _pass_on(
-        self, pool: ThreadPoolExecutor, writing: Future[None] | None, batch: Sequence[Step]
-    ) -> Future[None]:
-        """Encode a batch, wait for the write of the one before, and start that of this one."""
-        pages = [reading for reading in batch if isinstance(reading, PageRead)]
-        began = time.monotonic()
-        results = self._results(pages)
-        if pages:
-            pace = BATCH_SECONDS / max(time.monotonic() - began, 1e-3)
-            self._batch_pages = max(1, min(round(len(pages) * pace), MOST_PAGES))
-        if writing is not None:
-            writing.result()
-        return pool.submit(self._write, batch, dict(zip(map(id, pages), results, strict=True)))
+    def _windows(self, readings: Iterable[Reading]) -> Iterator[Sequence[Step]]:
+        """Of a few pages each: those of like size are encoded together. The first is small, as the
+        device waits for it."""
+        window: list[Step] = []
+        pages, most = 0, self._encoding.first_pages
+        for reading in readings:
+            if isinstance(reading, PageError):
+                self._commits.failed(reading)
+                continue
+            window.append(reading)
+            pages += isinstance(reading, PageRead)
+            if pages >= most or len(window) >= MOST_STEPS:
+                yield window
+                window, pages = [], 0
+                batch, limit = self._encoding.batch_pages, self._encoding.window_pages
+                most = min(max(2 * most, batch), limit)
+        yield window
 
-    def _results(self, pages: Sequence[PageRead]) -> list[PageResult]:
-        """A page that looks the same as a stored one is not encoded again."""
-        results: list[PageResult | None] = []
+    def _prepared(self, readings: Iterable[Reading]) -> Iterator[tuple[Batch, PreparedPages]]:
+        for window in self._windows(readings):
+            pages = [step for step in window if isinstance(step, PageRead)]
+            results = self._without_encoder(pages)
+            new = [read for read in pages if id(read) not in results]
+            groups = like_sizes([read.page for read in new], self._encoding.batch_pages)
+            for group in groups[:-1]:
+                yield self._ready(Batch([new[place] for place in group]))
+            last = groups[-1] if groups else []
+            yield self._ready(Batch([new[place] for place in last], window, results))
+
+    def _ready(self, batch: Batch) -> tuple[Batch, PreparedPages]:
+        named = [(read.document.name, read.page) for read in batch.pages]
+        return batch, self._encoding.prepare(named)
+
+    def _without_encoder(self, pages: Sequence[PageRead]) -> dict[int, PageResult]:
+        """Of pages that look the same as a stored one, or that were encoded elsewhere."""
+        results: dict[int, PageResult] = {}
         with self._store.reader() as reader:
-            for each in pages:
-                looks = each.page.content_hash
-                like = reader.page_like(looks) if looks else None
-                name = each.document.name
-                results.append(None if like is None else copy_of(like, name, each.page))
-        new = [place for place, result in enumerate(results) if result is None]
-        made = self._maker.make([(pages[at].document.name, pages[at].page) for at in new])
-        for place, result in zip(new, made, strict=True):
-            results[place] = result
-        return [result for result in results if result is not None]
+            for read in pages:
+                name, page = read.document.name, read.page
+                like = reader.page_like(page.content_hash) if page.content_hash else None
+                if like is not None:
+                    results[id(read)] = copy_of(like, name, page)
+                elif page.embedding is not None:
+                    results[id(read)] = self._maker.make(name, page)
+        return results
 
-    def _write(self, batch: Sequence[Step], results: Mapping[int, PageResult]) -> None:
-        moves = {
-            step.before: step.document.name for step in batch if isinstance(step, DocumentMoved)
-        }
-        if moves:
-            self._writer.rename(moves)
-        parts = []
-        for document, steps in groupby(batch, key=lambda step: step.document):
-            some = list(steps)
-            records = [results[id(step)].record for step in some if id(step) in results]
-            good = [record for record in records if isinstance(record, StoredPage)]
-            if good:
-                self._stored.add(document.name)
-            ends = [end for end in some if isinstance(end, DocumentEnd) and self._is_in(end)]
-            if good or any(end.changed for end in ends):
-                parts.append(DocumentPages(document, good, finished=bool(ends)))
-        if parts:
-            self._writer.commit(parts)
-        self._count(batch, results)
+    def _running(
+        self, prepared: Iterable[tuple[Batch, PreparedPages]]
+    ) -> Iterator[tuple[Batch, Callable[[], Encoded]]]:
+        for batch, work in prepared:
+            yield batch, self._encoding.run(work)
 
-    def _is_in(self, end: DocumentEnd) -> bool:
-        """False if no page of a new version could be encoded; the one before then stays."""
-        return end.status not in ("added", "replaced") or end.document.name in self._stored
+    def _collected(
+        self, running: Iterable[tuple[Batch, Callable[[], Encoded]]]
+    ) -> Iterator[tuple[Batch, Encoded]]:
+        for batch, collect in running:
+            yield batch, collect()
 
-    def _count(self, batch: Sequence[Step], results: Mapping[int, PageResult]) -> None:
-        for step in batch:
-            if isinstance(step, DocumentEnd):
-                self._count_document(step)
-            elif isinstance(step, PageRead):
-                self._count_page(step, results[id(step)])
-        self._tell()
+    def _made(self, collected: Iterable[tuple[Batch, Encoded]]) -> Iterator[tuple[Batch, Results]]:
+        for batch, encoded in collected:
+            results = {
+                id(read): self._maker.make(read.document.name, read.page, embedding)
+                for read, embedding in zip(batch.pages, encoded, strict=True)
+            }
+            yield batch, results
 
-    def _count_document(self, end: DocumentEnd) -> None:
-        if self._is_in(end):
-            in_vain = end.status == "completed" and end.document.name not in self._stored
-            self._report.documents["unchanged" if in_vain else end.status] += 1
-            self._report.metadata_changed += end.metadata_changed
-        if end.status == "unchanged":
-            self._advance(end.document.bytes)
-
-    def _count_page(self, read: PageRead, result: PageResult) -> None:
-        report, settings = self._report, self._writer.settings
-        self._advance(read.document.bytes / read.document.pages)
-        record = result.record
-        if isinstance(record, PageError):
-            report.problems.append(record)
-            return
-        unpruned = record.patches + record.special
-        report.pages += 1
-        report.copied += result.copied
-        report.odd_thresholds += result.odd_threshold
-        report.without_words += self._reads_words and not read.page.words
-        report.vectors += len(record.vectors)
-        report.vectors_unpruned += unpruned
-        report.bytes += record.vectors.nbytes
-        report.bytes_unpruned_float16 += unpruned * bytes_per_vector("float16", settings.dim)
-
-    def _advance(self, size: float) -> None:
-        if self._size:
-            self._report.share = min(1.0, self._report.share + size / self._size)
-
-    def _failed(self, problem: PageError) -> None:
-        self._report.problems.append(problem)
-        self._tell()
-
-    def _tell(self) -> None:
-        self._report.seconds = time.monotonic() - self._began
-        if self._progress is not None:
-            self._progress(self._report)
+    def _written(self, made: Iterable[tuple[Batch, Results]]) -> Iterator[AddReport]:
+        window: dict[int, PageResult] = {}
+        for batch, results in made:
+            window.update(batch.results)
+            window.update(results)
+            if batch.window:
+                self._commits.take(batch.window, window)
+                window = {}
+        yield self._commits.finish()

@@ -1,22 +1,13 @@
-"""Pages to what is stored of them: encoded, reduced, as rows of a codec. Knows no store."""
+"""Encoded pages to what is stored of them: reduced, as rows of a codec. Knows no store."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from docpruner.codecs import encode
-from docpruner.encoders.registry import Encoder
-from docpruner.errors import (
-    CodecError,
-    EncoderError,
-    InvalidPageError,
-    NoWordsWarning,
-    PageError,
-)
+from docpruner.errors import CodecError, PageError
 from docpruner.reduce import Reducer, reducer
 from docpruner.reduce.threshold import unwarned
 from docpruner.stores.page_map import map_of, rounded
@@ -35,26 +26,19 @@ class PageResult:
 
 
 class RecordMaker:
-    """Makes records by an encoder and the settings of an index.
+    """Makes records of encoded pages by the settings of an index."""
 
-    Needs no encoder for pages that come with their embedding.
-    """
-
-    def __init__(self, encoder: Encoder | None, settings: Settings) -> None:
-        self._encoder, self._settings = encoder, settings
+    def __init__(self, settings: Settings, *, reads_words: bool = False) -> None:
+        self._settings, self._reads_words = settings, reads_words
         self._reduce = reducer(settings.spec)
 
-    def make(self, pages: Sequence[tuple[str, Page]]) -> list[PageResult]:
-        """One for each page, given with the name of its document, in order."""
-        embeddings = {
-            place: self._checked(document, page)
-            for place, (document, page) in enumerate(pages)
-            if page.embedding is not None
-        }
-        rest = [place for place in range(len(pages)) if place not in embeddings]
-        encoded = self._encoded([pages[place] for place in rest])
-        embeddings.update(zip(rest, encoded, strict=True))
-        return [self._stored(*pages[place], embeddings[place]) for place in range(len(pages))]
+    def make(
+        self, document: str, page: Page, embedding: PageEmbedding | PageError | None = None
+    ) -> PageResult:
+        """What is stored of a page; without an embedding, that which the page came with."""
+        if embedding is None:
+            embedding = self._checked(document, page)
+        return self._stored(document, page, embedding)
 
     def _checked(self, document: str, page: Page) -> PageEmbedding | PageError:
         """An embedding from elsewhere, if it fits the index."""
@@ -75,22 +59,6 @@ class RecordMaker:
                 page.number,
             )
         return embedding
-
-    def _encoded(self, pages: Sequence[tuple[str, Page]]) -> list[PageEmbedding | PageError]:
-        """A page that can't be encoded fails alone, not the batch it is in."""
-        if not pages:
-            return []
-        assert self._encoder is not None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NoWordsWarning)  # counted in the report
-            try:
-                return list(self._encoder.encode_pages([page for _, page in pages]))
-            except (EncoderError, InvalidPageError, OSError) as error:
-                if len(pages) > 1:
-                    return [result for page in pages for result in self._encoded([page])]
-                document, page = pages[0]
-                remedy = "leave the page out, or use another encoder"
-                return [PageError(document, f"can't be encoded ({error})", remedy, page.number)]
 
     def _stored(
         self, document: str, page: Page, embedding: PageEmbedding | PageError
@@ -124,9 +92,8 @@ class RecordMaker:
 
     def _words(self, page: Page, embedding: PageEmbedding) -> tuple[str, ...]:
         """What OCR recognised, where each word has a vector: the file can't tell it again."""
-        if page.words_from != "ocr" or len(page.words) != len(embedding.vectors):
-            return ()
-        if self._encoder is None or self._encoder.reads != "words":
+        by_word = self._reads_words and len(page.words) == len(embedding.vectors)
+        if page.words_from != "ocr" or not by_word:
             return ()
         return tuple(word.text for word in page.words)
 

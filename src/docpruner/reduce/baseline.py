@@ -23,13 +23,13 @@ def patches_left(count: int, ratio: float) -> int:
     return max(1, count - int(count * ratio + 1e-9))
 
 
-@strategy("none", "base", sees_vectors=False)
+@strategy("none", "base", sees_importance=False, sees_vectors=False)
 def keep_all(page: PageEmbedding) -> Reduction:
     """Keep every patch: the unpruned model."""
     return keep_patches(page, np.ones(len(page.patches), np.bool_))
 
 
-@strategy("random", "pruning", sees_vectors=False)
+@strategy("random", "pruning", sees_importance=False, sees_vectors=False)
 def random_pruning(
     page: PageEmbedding,
     *,

@@ -15,7 +15,7 @@ MergingFactor = Annotated[
 ]
 
 
-@strategy("sem-cluster", "merging")
+@strategy("sem-cluster", "merging", sees_importance=False)
 def semantic_clusters(page: PageEmbedding, *, factor: MergingFactor = 4) -> Reduction:
     """Replace clusters of similar patches by their mean (Ward linkage on cosine distance).
 

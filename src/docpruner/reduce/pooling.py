@@ -16,7 +16,7 @@ SquareFactor = Annotated[
 ]
 
 
-@strategy("pool-1d", "merging")
+@strategy("pool-1d", "merging", sees_importance=False)
 def pool_1d(
     page: PageEmbedding,
     *,
@@ -40,7 +40,7 @@ def pool_1d(
     return replace(reduction, vectors=readonly(vectors))
 
 
-@strategy("pool-2d", "merging")
+@strategy("pool-2d", "merging", sees_importance=False)
 def pool_2d(page: PageEmbedding, *, factor: SquareFactor = 4) -> Reduction:
     """Replace each √factor × √factor window of the grid by the mean of its patches.
 

@@ -60,6 +60,10 @@ class Reducer:
         return reducer, (str(self),)
 
     @property
+    def sees_importance(self) -> bool:
+        return any(stage.strategy.sees_importance for stage in self.stages)
+
+    @property
     def prompt(self) -> Prompt:
         """The prompt that pages have to be encoded under."""
         prompts = {stage.strategy.prompt for stage in self.stages}

@@ -100,6 +100,7 @@ class Strategy:
     parameters: dict[str, Parameter]
     summary: str
     prompt: Prompt
+    sees_importance: bool
     sees_vectors: bool  # if not, it can judge patches whose vectors are no longer there
 
     @property
@@ -132,13 +133,18 @@ P = ParamSpec("P")
 
 
 def strategy(
-    name: str, kind: Kind, *, prompt: Prompt = "default", sees_vectors: bool = True
+    name: str,
+    kind: Kind,
+    *,
+    prompt: Prompt = "default",
+    sees_importance: bool = True,
+    sees_vectors: bool = True,
 ) -> Callable[[Callable[P, Reduction]], Callable[P, Reduction]]:
     """Register a function under `name`, and check its parameters at every call.
 
     The first line of the docstring is what `docpruner strategies` prints. `prompt` is the page
     prompt the strategy is defined for; `sees_vectors` is false if importances and places are all
-    it looks at.
+    it looks at, `sees_importance` if it does without that.
     """
 
     def register(function: Callable[P, Reduction]) -> Callable[P, Reduction]:
@@ -149,6 +155,7 @@ def strategy(
             parameters=_parameters(function),
             summary=(inspect.getdoc(function) or "").splitlines()[0],
             prompt=prompt,
+            sees_importance=sees_importance,
             sees_vectors=sees_vectors,
         )
         STRATEGIES[name] = entry

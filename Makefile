@@ -42,9 +42,11 @@ $(JINA)/.installed: $(INSTALLED) constraints-jina.txt
 	$(JINA)/bin/pip install --quiet --constraint constraints-jina.txt --requirement constraints-jina.txt
 	touch $@
 
-# 200 kills, 2000 flipped bits of catalogues, 4500 damaged files; what was tried is told at the end.
+# 200 kills, 2000 flipped bits of catalogues, 4500 damaged files, 200 times four processes that create one
+# index, PDFs that take all memory, hostile names and texts; what was tried is told at the end.
 faults: $(INSTALLED)
-	DOCPRUNER_KILLS=200 DOCPRUNER_FUZZ=3000 $(BIN)/pytest tests/faults tests/pages/test_reader.py tests/pages/test_fuzz.py
+	DOCPRUNER_KILLS=200 DOCPRUNER_FUZZ=3000 DOCPRUNER_CREATIONS=200 DOCPRUNER_HOSTILE=100 $(BIN)/pytest \
+		tests/faults tests/pages/test_reader.py tests/pages/test_fuzz.py tests/stores/test_folder.py tests/test_cli_output.py tests/web/test_hostile.py
 
 # The package alone, as a user has it; no torch.
 $(PACKAGE): pyproject.toml $(KERNEL)

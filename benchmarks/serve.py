@@ -59,7 +59,7 @@ const look = () => {
   asked.cleared ||= hits === 0;
   if (!asked.cleared || hits === 0) return;
   mark("hits");
-  if (document.querySelector("#hits .matched li")) mark("words");
+  if (document.querySelector("#hits :is(.snippet, .matched):not(:empty)")) mark("words");
   if (document.querySelector("#hits .loaded")) mark("picture");
 };
 new MutationObserver(look).observe(document, {
@@ -100,11 +100,11 @@ def questions(data: Path, count: int) -> list[str]:
 
 @contextmanager
 def served(index: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "docpruner", "serve", str(index), "--port", "0"]
+    command = [sys.executable, "-m", "docpruner", "serve", str(index), "--port", "0", "--no-token"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
-            yield server.stdout.readline().split(" at ")[-1].split(",")[0].strip()
+            yield server.stdout.readline().split(" at ")[-1].split(" (")[0]
         finally:
             server.terminate()
 

@@ -49,11 +49,11 @@ def main() -> None:
 @contextmanager
 def served(index: Path) -> Iterator[str]:
     """`docpruner serve`, which says its address first."""
-    command = [sys.executable, "-m", "docpruner", "serve", str(index), "--port", "0"]
+    command = [sys.executable, "-m", "docpruner", "serve", str(index), "--port", "0", "--no-token"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
-            yield server.stdout.readline().split(" at ")[-1].split(",")[0].strip()
+            yield server.stdout.readline().split(" at ")[-1].split(" (")[0]
         finally:
             server.terminate()
 

@@ -28,6 +28,7 @@ from docpruner.explain import (
     matched_words,
     page_picture,
     pruning_view,
+    really_matches,
     region,
     sheet_picture,
     word_number,
@@ -94,6 +95,20 @@ def test_matched_words_are_the_text_under_the_patches_the_best_first(hit):
         ("Achterberg", "Achterberg"),
         ("house", "house"),
     ]
+
+
+def test_a_page_really_matches_if_a_word_that_counts_is_near_something(index):
+    """Whatever the query, some vector of some page is the nearest."""
+    (hit,) = index.search(GUEST_HOUSE, k=1)
+    assert really_matches(hit)
+    guest = hit.matches[[match.word for match in hit.matches].index("guest")]
+    assert guest.closeness == pytest.approx(guest.score / guest.weight)
+    assert 0.8 < guest.closeness < 1.3
+    for query in ("\U0001f600", "penguin", "the", "chocolate cake"):
+        assert not really_matches(index.search(query, k=1)[0])
+    near = Match("rare", 0.05, ((0, 0, 1, 1),), weight=0.05)
+    assert near.closeness == 1
+    assert not really_matches(made_hit("a.pdf", near))  # it hardly counts
 
 
 def test_the_marks_around_a_word_are_left_out_unless_there_is_nothing_else():
@@ -207,34 +222,34 @@ def page_of(importance, boxes=None):
 
 
 def test_the_figures_are_those_of_the_threshold():
-    """μ = 2.5, σ = √1.25 ≈ 1.118; τ = 2.5 - 0.25·1.118 ≈ 2.22 keeps the 3 and the 4."""
-    seen = pruning_view(page_of([1, 2, 3, 4]))
+    """Powers of two are stored as they are. μ = 3.75, σ = √(28.75 / 4) ≈ 2.68; τ = 3.75 - 0.25·2.68
+    ≈ 3.08 keeps the 4 and the 8."""
+    seen = pruning_view(page_of([1, 2, 4, 8]))
     assert (seen.spec, seen.kept.tolist()) == ("docpruner:k=-0.25", [False, False, True, True])
-    assert seen.mean == pytest.approx(2.5, rel=1e-3)
-    assert seen.deviation == pytest.approx(1.25**0.5, rel=1e-3)
-    assert seen.tau == pytest.approx(2.5 - 0.25 * 1.25**0.5, rel=1e-3)
-    p = np.array([0.1, 0.2, 0.3, 0.4])
-    assert seen.entropy == pytest.approx(-(p * np.log(p)).sum(), rel=1e-3)
+    assert seen.mean == pytest.approx(3.75)
+    assert seen.deviation == pytest.approx((28.75 / 4) ** 0.5)
+    assert seen.tau == pytest.approx(3.75 - 0.25 * (28.75 / 4) ** 0.5)
+    p = np.array([1, 2, 4, 8]) / 15
+    assert seen.entropy == pytest.approx(-(p * np.log(p)).sum())
     assert dict(seen.legend)["kept"] == "2 (50%)"
 
 
 def test_another_spec_has_its_own_threshold_or_none():
-    """k = 1: τ = 3.62 keeps the 4. A fixed share has no threshold of the page's own."""
-    assert pruning_view(page_of([1, 2, 3, 4]), "docpruner:k=1").kept.tolist() == [False] * 3 + [
-        True
-    ]
-    shared = pruning_view(page_of([1, 2, 3, 4]), "attention-ratio:ratio=0.5")
+    """k = 1: τ = 6.43 keeps the 8. A fixed share has no threshold of the page's own."""
+    strict = pruning_view(page_of([1, 2, 4, 8]), "docpruner:k=1")
+    assert strict.kept.tolist() == [False, False, False, True]
+    shared = pruning_view(page_of([1, 2, 4, 8]), "attention-ratio:ratio=0.5")
     assert shared.kept.sum() == 2
     assert shared.tau is None
-    assert shared.mean == pytest.approx(2.5, rel=1e-3)
+    assert shared.mean == pytest.approx(3.75)
 
 
 def test_robust_statistics_are_shown_as_they_were_used():
-    """Nineteen 1s and a 100: Q3 + 3·IQR = 1, so μ = τ = 1 and σ = 0."""
+    """Nineteen 1s and a 128: Q3 + 3·IQR = 1, so μ = τ = 1 and σ = 0."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PruningWarning)
-        seen = pruning_view(page_of([1.0] * 19 + [100.0]), "docpruner:k=1,statistics=robust")
-    assert (seen.mean, seen.deviation, seen.tau) == pytest.approx((1, 0, 1), rel=1e-3)
+        seen = pruning_view(page_of([1.0] * 19 + [128.0]), "docpruner:k=1,statistics=robust")
+    assert (seen.mean, seen.deviation, seen.tau) == pytest.approx((1, 0, 1))
 
 
 def test_merged_patches_are_kept_in_fewer_vectors():
@@ -367,6 +382,30 @@ def test_a_tag_goes_where_nothing_is_printed():
     place = (100, 260, 140, 280)
     (spot,) = place_tags((400, 400), [((40, 20), place)], np.array([place]), 4, under)
     assert 300 <= spot[1] < spot[3] <= 340
+
+
+QUESTIONS = (
+    "Do waves make the wake behind the turbine shorter?",
+    "How big is the tidal turbine and how deep is the water?",
+    "How do the measured wakes compare with towing tank tests?",
+    GUEST_HOUSE,
+)
+
+
+def test_tags_on_pages_full_of_text_hide_hardly_any_of_it(index, monkeypatch):
+    hidden: list[float] = []
+
+    def noted(*arguments):
+        spots = place_tags(*arguments)
+        hidden.extend(arguments[-1].within(spot) for spot in spots)
+        return spots
+
+    monkeypatch.setattr("docpruner.pictures.match.place_tags", noted)
+    for hits in index.search_many(QUESTIONS, k=2):
+        for hit in hits:
+            hit_picture(hit)
+    assert len(hidden) > 25
+    assert np.mean(hidden) < 0.03  # of their area
 
 
 @pytest.mark.parametrize("width", [160, 240, 433])

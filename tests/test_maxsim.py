@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docpruner import maxsim as maxsim_module
-from docpruner.codecs import CODEC_NAMES, Encoded, encode
+from docpruner.codecs import CODEC_NAMES, LEVELS, Encoded, encode
 from docpruner.errors import ScoringError
 from docpruner.maxsim import kernels, maxsim, score_pages
+from docpruner.rotation import rotation
 
 NATIVE = [name for name in kernels().names if name != "numpy"]
-TOLERANCE = {"float32": 1e-6, "float16": 1e-6, "int8": 1e-4, "binary": 1e-4}  # a query token
+TOLERANCE = dict.fromkeys(CODEC_NAMES, 0.0001) | {"float32": 1e-6, "float16": 1e-6}  # a query token
 
 
 def unit_vectors(rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
@@ -101,13 +102,18 @@ def test_a_vector_far_from_every_query_still_counts(kernel):
     assert score_pages([query], -query, [0, 1], kernel=kernel)[0, 0] == pytest.approx(-1)
 
 
-@pytest.mark.parametrize("codec", ["int8", "binary"])
+@pytest.mark.parametrize("codec", ["int8", "binary", "int4", "int2", "int1"])
 @pytest.mark.parametrize("kernel", NATIVE)
 @pytest.mark.parametrize("dim", [128, 1024, 4096])
 def test_integers_never_overflow(kernel, codec, dim):
     """The worst case: every number of query and page at its largest, with the same sign."""
     query = np.full((3, dim), 7.5, np.float32)
     encoded = encode(np.ones((2, dim)), codec)
+    if encoded.is_rotated:  # where all numbers are largest before the rotation, they are not after
+        levels = np.array(LEVELS[codec][-1:] * dim, np.float32)
+        query = np.full((3, dim), 7.5, np.float32) @ rotation(dim)
+        encoded = encode(levels[None] @ rotation(dim), codec)
+        encoded = Encoded(codec, dim, np.repeat(encoded.rows, 2, axis=0))
     wanted = score_pages([query], encoded, [0, 2], kernel="numpy")
     assert score_pages([query], encoded, [0, 2], kernel=kernel) == pytest.approx(wanted, rel=1e-3)
 

@@ -1,10 +1,62 @@
 """How many cores there are to work with."""
 
+from __future__ import annotations
+
+import math
 import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+CGROUPS, OWN_GROUPS = "/sys/fs/cgroup", "/proc/self/cgroup"
 
 
 def usable_cores() -> int:
     """The cores this process may use, which in a container are fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    quota = cpu_quota()
+    return cores if quota is None else max(1, min(cores, math.ceil(quota)))
+
+
+@cache
+def cpu_quota(cgroups: str = CGROUPS, own_groups: str = OWN_GROUPS) -> float | None:
+    """How many cores' worth of time Linux leaves this process, if it says; `docker run --cpus 2`
+    gives two cores' worth of time on all cores there are."""
+    quotas = []
+    for group in _groups(Path(cgroups), Path(own_groups)):
+        limit, *rest = _words(group / "cpu.max") or ["max"]  # version 2
+        period = rest[0] if rest else "0"
+        if limit == "max":  # version 1
+            limit = "".join(_words(group / "cpu.cfs_quota_us"))
+            period = "".join(_words(group / "cpu.cfs_period_us"))
+        if limit.isdigit() and period.isdigit() and int(limit) and int(period):
+            quotas.append(int(limit) / int(period))
+    return min(quotas, default=None)
+
+
+def _groups(cgroups: Path, own_groups: Path) -> Iterator[Path]:
+    """The control groups that this process is in, each with those around it.
+
+    In a container they may be seen from inside, where its own is the outermost.
+    """
+    try:
+        lines = own_groups.read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        for root in (cgroups / controllers, cgroups / "cpu") if controllers else (cgroups,):
+            group = root / path.lstrip("/")
+            yield from (each for each in (group, *group.parents) if each.is_relative_to(root))
+
+
+def _words(file: Path) -> list[str]:
+    try:
+        return file.read_text().split()
+    except OSError:
+        return []

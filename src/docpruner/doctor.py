@@ -54,7 +54,7 @@ def _extra(name: str, gives: str, packages: tuple[str, ...]) -> Finding:
     found = [f"{package} {installed}" for package in packages if (installed := _installed(package))]
     if len(found) == len(packages):
         return Finding(f"extra {name}", "installed", ", ".join(found))
-    return Finding(f"extra {name}", "no", gives, f'pip install "docpruner[{name}]"')
+    return Finding(f"extra {name}", "not installed", gives, f'pip install "docpruner[{name}]"')
 
 
 def _installed(package: str) -> str | None:

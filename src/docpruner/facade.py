@@ -16,7 +16,7 @@ from docpruner.codecs import CodecName
 from docpruner.errors import AddError, EncoderError, IndexStateError, PageError, ScoringError
 from docpruner.hits import Hit
 from docpruner.pages.embedding_source import EmbeddingSource
-from docpruner.pages.file_source import FileSource
+from docpruner.pages.file_source import FileSource, is_gone
 from docpruner.pages.image_source import ImageSource
 from docpruner.pages.page_files import PageFiles
 from docpruner.pages.problems import printable_path, unreachable
@@ -88,7 +88,7 @@ class Index:
         location: a folder that is not there yet or empty, `scheme://…`, or None for memory.
         encoder: "builtin", a Hugging Face repository, a folder, or an encoder that is loaded.
         reduction: how pages are reduced, such as "docpruner:k=-0.25"; `spec` is the same.
-        codec: how vectors are stored: "int8", "float16", "float32" or "binary".
+        codec: how vectors are stored: "int8", "int4", "int2", "int1", "float16" or "float32".
         importances: False stores none of the pruned patches': a little smaller, but what was pruned
             can't be shown, nor pruned further by importance.
         root: a folder below which all documents lie. They are then named by their paths below it,
@@ -301,6 +301,11 @@ class Index:
     def file_of(self, document: str) -> str:
         """The path of a document's file; of one that was added from memory, its name."""
         return os.path.join(self.root, document)
+
+    def file_is_gone(self, document: str) -> bool:
+        """Whether a document's file no longer exists; what was added from memory has none."""
+        path = self.file_of(document)
+        return os.path.isabs(path) and is_gone(path)
 
     def is_up_to_date(self, document: str) -> bool:
         """Whether a file is still as it was indexed; PageError if it is gone or can't be read."""
@@ -547,17 +552,22 @@ class Index:
 
     def prune(
         self,
-        spec: str,
+        spec: str | None = None,
         *,
+        codec: CodecName | None = None,
         dry_run: bool = False,
         wait: float = WAIT,
         progress: Progress | None = None,
     ) -> Pruned:
-        """Reduce what is stored by a stricter spec, without encoding anything again.
+        """Make what is stored smaller, without encoding any page again: all of it, or nothing.
 
-        With `dry_run`, only says how many vectors would be left.
+        spec: a stricter reduction, such as a larger k, or the index's own with more stages.
+        codec: another way to store vectors; what it rounds away is gone.
+        dry_run: only say what would be left.
+        wait: seconds to wait for another writer.
+        progress: told how many pages are done, and of how many.
         """
-        return prune(self._store, spec, dry_run=dry_run, wait=wait, progress=progress)
+        return prune(self._store, spec, codec=codec, dry_run=dry_run, wait=wait, progress=progress)
 
     def compact(self, *, wait: float = WAIT, progress: Progress | None = None) -> int:
         """Give back the room of deleted and replaced pages; returns the bytes freed."""

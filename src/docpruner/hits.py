@@ -33,6 +33,12 @@ class Match:
     score: float
     boxes: tuple[Box, ...]  # of the patches that the stored vector came from; none if special
     found: tuple[str, ...] = ()  # words of these, if OCR recognised them; else they are in the file
+    weight: float = 1.0  # the length of the query's vector, which is how much the word counts
+
+    @property
+    def closeness(self) -> float:
+        """How near the two are, whatever the word counts; about 1 for the word itself."""
+        return self.score / self.weight if self.weight > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)

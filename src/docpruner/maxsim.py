@@ -4,7 +4,7 @@ Pages are ragged and stay so: flat vectors and the offsets where each page begin
 padded, so a page's score never depends on its neighbours.
 
 For unit vectors the native kernel equals the numpy reference to 1e-6 a query token for float32 and
-float16, and to 1e-4 for int8 and binary, where it rounds query tokens to 16 bits.
+float16, and to 1e-4 for the codecs of integers, where it rounds query tokens to 16 bits.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy.typing as npt
 from docpruner.codecs import CODEC_NAMES, CodecName, Encoded
 from docpruner.cores import usable_cores
 from docpruner.errors import ScoringError
+from docpruner.rotation import rotation
 from docpruner.types import FloatArray
 
 try:
@@ -114,6 +115,8 @@ def _native_scores(
     pages = len(page_offsets) - 1
     scores = np.empty((len(query_offsets) - 1, pages), np.float32)
     rows = np.ascontiguousarray(corpus.rows)
+    if corpus.is_rotated:  # once the query, instead of every vector back
+        tokens = np.ascontiguousarray(tokens @ rotation(corpus.dim).T)
     codec = CODEC_NAMES.index(corpus.codec)
 
     def score(first: int, last: int) -> int:

@@ -98,7 +98,7 @@ def test_an_adapter_weight_that_is_missing_is_named(checkpoint, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:Found missing adapter keys:UserWarning")
-def test_adapters_that_peft_leaves_out_are_an_error(checkpoint, tmp_path, monkeypatch):
+def test_adapters_that_peft_leaves_out_are_an_error(checkpoint, monkeypatch):
     """As peft 0.21 does: it finds none of the names, and warns."""
     import peft.peft_model
 

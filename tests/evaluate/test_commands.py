@@ -28,14 +28,14 @@ WORDS = ("turbine", "parliament", "chocolate")
 def docpruner(tmp_path):
     """Runs a command in a folder of its own, with the libraries' caches there too."""
 
-    def run(*arguments: str) -> str:
+    def run(*arguments: str, fails: bool = False) -> str:
         homes = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "COLUMNS": "80"}
         command = [sys.executable, "-m", "docpruner", *arguments, "--cache", "cache"]
         done = subprocess.run(
             command, cwd=tmp_path, env=os.environ | homes, capture_output=True, text=True
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert done.returncode == fails, done.stderr
+        return done.stderr if fails else done.stdout
 
     return run
 
@@ -71,12 +71,42 @@ def test_evaluate_times_encoding_if_asked(docpruner, tmp_path):
     assert "pages timed" in (tmp_path / "evaluation" / "report.html").read_text(encoding="utf-8")
 
 
+def test_results_are_replaced_only_on_request(docpruner, tmp_path):
+    sample_folder(tmp_path / "data")
+    (tmp_path / "evaluation").mkdir()
+    older = tmp_path / "evaluation" / "results.json"
+    older.write_text("of hours")
+    error = docpruner("evaluate", "data", "--methods", "none", fails=True)
+    assert "evaluation holds results already; choose another folder with --output, or" in error
+    assert older.read_text() == "of hours"
+    assert not (tmp_path / "cache").exists()  # it is said before anything is done
+    docpruner("evaluate", "data", "--methods", "none", "--force")
+    assert len(Results.load(older).settings) == 1
+
+
+def test_reproduce_does_not_replace_results_either(docpruner, tmp_path):
+    for name in VIDORE_V2:
+        parts(tmp_path / name)
+    folder = tmp_path / "reproduction" / VIDORE_V2[1].replace("/", "_")
+    folder.mkdir(parents=True)
+    (folder / "results.json").write_text("of hours")
+    error = docpruner("reproduce", "vidore-v2", "--encoder", "builtin", fails=True)
+    assert f"{folder.name} holds results already" in error
+
+
 def test_calibrate_keeps_the_measure_of_the_data(docpruner, tmp_path):
     pytest.importorskip("rapidocr", reason="the extra ocr is not installed")
     words_to_read(tmp_path / "third", third=True, queries=21)
     printed = docpruner("calibrate", "third", "--ocr", "--write", "pruning.toml")
     assert "nDCG@10 1.0000 instead of 1.0000 (100.0%)" in " ".join(printed.split())
     assert "100.0% of nDCG@10" in (tmp_path / "pruning.toml").read_text(encoding="utf-8")
+
+
+def test_calibrate_says_at_once_that_queries_are_too_few(docpruner, tmp_path):
+    words_to_read(tmp_path / "few", queries=19)
+    error = docpruner("calibrate", "few", fails=True)
+    assert "19 queries with answers are too few to choose by; it takes at least 20" in error
+    assert not (tmp_path / "cache").exists()
 
 
 def test_reproduce_averages_scores_and_times_each_data_set(docpruner, tmp_path):

@@ -74,6 +74,16 @@ def test_a_wrong_line_is_named_with_its_number(folder, file, line, said):
         load_folder(folder)
 
 
+@pytest.mark.parametrize("relevance", [None, 0])
+def test_a_folder_without_answers_is_refused(folder, relevance):
+    qrels = folder / "qrels.jsonl"
+    qrels.write_text("")
+    if relevance is not None:
+        add_line(qrels, query_id="s-01", doc="annual-report.pdf", page=1, relevance=relevance)
+    with pytest.raises(DataError, match=r"qrels\.jsonl has no answers; write lines like"):
+        load_folder(folder)
+
+
 def test_a_line_separator_within_a_text_ends_no_line(folder):
     path = folder / "queries.jsonl"
     path.write_text(path.read_text() + '{"query_id": "u", "text": "a\u2028b"}\n\n')
@@ -92,7 +102,7 @@ def test_a_link_out_of_the_folder_is_refused(folder, tmp_path):
     """Its file has another path, by which no answer could name it."""
     outside = (folder / "pdfs" / "site-plan.png").rename(tmp_path / "plan.png")
     (folder / "pdfs" / "site-plan.png").symlink_to(outside)
-    with pytest.raises(DataError, match=r"pdfs links to .*plan\.png, which lies outside it"):
+    with pytest.raises(DataError, match=r"plan\.png: lies outside .*pdfs, where a link leads"):
         load_folder(folder)
 
 

@@ -27,6 +27,7 @@ from docpruner.evaluate.report.page_examples import Example, png
 from docpruner.evaluate.report.report_tables import query_changes
 from docpruner.evaluate.report.summary import summary
 from docpruner.evaluate.report.wording import NBSP, change, percent, seconds, size
+from docpruner.evaluate.report.written_files import draw_all
 from evaluate.made_results import BASE, DEFAULT, LATENCY, made_results
 
 pytest.importorskip("matplotlib", reason='figures need the extra "eval"')
@@ -72,8 +73,6 @@ def said(text):
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
-    from docpruner.evaluate.report.written_files import draw_all
-
     return draw_all(made_results(), tmp_path_factory.mktemp("figures"))
 
 
@@ -102,8 +101,6 @@ def test_every_figure_is_an_svg_that_parses_and_a_png(drawn):
 def test_the_same_results_are_drawn_the_same_and_nothing_else_is_touched(drawn, tmp_path):
     import matplotlib
 
-    from docpruner.evaluate.report.written_files import draw_all
-
     before = dict(matplotlib.rcParams)
     for name, path in draw_all(made_results(), tmp_path).items():
         assert path.read_bytes() == drawn[name].read_bytes()
@@ -111,8 +108,6 @@ def test_the_same_results_are_drawn_the_same_and_nothing_else_is_touched(drawn, 
 
 
 def test_what_results_can_not_fill_is_not_drawn(tmp_path):
-    from docpruner.evaluate.report.written_files import draw_all
-
     results = made_results()
     alone = [
         replace(s, entropy_correlation=None, by_language={"en": s.score})
@@ -125,8 +120,6 @@ def test_what_results_can_not_fill_is_not_drawn(tmp_path):
 
 
 def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
-    from docpruner.evaluate.report.written_files import draw_all
-
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"drawing figures needs the \"eval\" extra"):
         draw_all(made_results(), tmp_path)
@@ -194,8 +187,6 @@ def test_pictures_of_pages_are_made_no_larger_than_they_are_shown():
 
 
 def test_every_word_follows_the_main_measure(drawn, tmp_path):
-    from docpruner.evaluate.report.written_files import draw_all
-
     results = replace(made_results(), measure="ndcg@10")
     figures = draw_all(results, tmp_path / "figures")
     same = [name for name in figures if figures[name].read_bytes() == drawn[name].read_bytes()]
@@ -252,6 +243,20 @@ def test_the_summary_is_computed():
         "`docpruner:k=-0.25` stores 48.6 % of the patch vectors and keeps 97.9 % of nDCG@5 "
         "(0.439 → 0.430, p = 0.03). The loss is unlikely to be chance."
     )
+
+
+def test_of_a_base_that_finds_nothing_no_share_is_told(tmp_path):
+    results = made_results()
+    nothing = [replace(s, score=0, relative=None) for s in results.settings]
+    results = replace(results, settings=nothing)
+    figures = draw_all(results, tmp_path / "figures")
+    page = Page(write_report(results, tmp_path, figures).read_text(encoding="utf-8"))
+    assert "– of nDCG@5 kept" in said(page.text)
+    assert "Nothing is found even without pruning: nDCG@5 is 0.000" in said(page.text)
+    table = printed(results_table(results), 80)
+    assert not any("100.0%" in line for line in table)
+    assert table[2].split()[:4] == ["base", "0.000", "0.048", "–"]
+    assert smallest_enough(results) is results.base
 
 
 def test_the_summary_names_the_smallest_that_is_good_enough():

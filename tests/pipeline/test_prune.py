@@ -15,10 +15,12 @@ from docpruner.errors import SpecError
 from docpruner.pages.file_source import FileSource
 from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.prune import Pruned, prune
+from docpruner.reduce import reducer
 from docpruner.stores.folder.store import FolderStore
-from docpruner.stores.page_map import pack
+from docpruner.stores.page_map_bytes import pack
 from docpruner.stores.records import StoredPage
 from docpruner.stores.settings import Settings
+from docpruner.types import PageEmbedding
 from pipeline.made import SAMPLE_PDFS, WordEncoder, builtin, text_pdf
 from stores.made import stats_of
 
@@ -97,7 +99,8 @@ def test_a_stricter_spec_gives_the_bytes_that_indexing_with_it_gives(store, tmp_
         assert contents(store) == contents(afresh)
         assert stats_of(store).settings == stats_of(afresh).settings
         wanted, got = stats_of(afresh), stats_of(store)
-    assert done == Pruned(before.vectors, got.vectors)
+    assert (done.before, done.after) == (before.vectors, got.vectors)
+    assert (done.bytes_before, done.bytes_after) == (before.bytes_of_vectors, got.bytes_of_vectors)
     assert got.vectors == wanted.vectors < before.vectors
     assert got.pruned_by_page == wanted.pruned_by_page
     assert got.bytes_reclaimable == 0
@@ -256,7 +259,7 @@ def test_a_dry_run_refuses_what_the_run_would(store):
 
 def test_the_spec_that_an_index_has_changes_nothing(small):
     before = sorted((small.folder / "segments").iterdir())
-    assert prune(small, "none") == Pruned(5, 5)
+    assert prune(small, "none") == Pruned(5, 5, 5 * 64, 5 * 64)
     assert sorted((small.folder / "segments").iterdir()) == before
 
 
@@ -268,7 +271,7 @@ def test_two_that_prune_alike_at_once_prune_once(small, spec):
             return super().writer(wait)
 
     with Overtaken(small.folder) as late:
-        assert prune(late, spec) == Pruned(2, 2)
+        assert prune(late, spec) == Pruned(2, 2, 2 * 64, 2 * 64)
         assert contents(late) == contents(small)
 
 
@@ -276,3 +279,27 @@ def test_progress_counts_pages(store):
     told = []
     prune(store, "docpruner:k=1", progress=lambda done, of: told.append((done, of)))
     assert told == [(done, 29) for done in range(1, 30)]
+
+
+def test_a_strategy_that_looks_at_vectors_sees_them_as_they_are_stored(tmp_path):
+    """So the outcome is that of reducing what is stored, not of indexing again: int8 rounds."""
+    spec = "attention-similarity:k=0,alpha=0.5"
+    with FolderStore.open(
+        str(indexed(tmp_path / "whole", "none", "int8", SAMPLE_PDFS[:1]))
+    ) as whole:
+        before = {page.name: page for page in stored(whole)}
+        prune(whole, spec)
+        for page in stored(whole):
+            old = before[page.name]
+            embedding = PageEmbedding(
+                page.name,
+                old.vectors.decode(),
+                old.provenance.importance,
+                old.provenance.grid,
+                old.provenance.cells,
+                old.provenance.boxes,
+                old.provenance.global_vector,
+            )
+            expected = reducer(spec)(embedding).sources
+            assert page.provenance.sources.tolist() == expected.tolist()
+            assert np.array_equal(page.vectors.rows, old.vectors.rows[expected])

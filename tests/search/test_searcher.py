@@ -18,7 +18,7 @@ from docpruner.stores.records import PageName, StoredPage
 from docpruner.types import SPECIAL, Filter, PageEmbedding
 from stores.made import X, Y, Z, commit, create_folder, document, made_page, unit_vectors
 
-EXACTNESS = {"float32": 1e-6, "float16": 1e-6, "int8": 1e-4, "binary": 1e-4}  # a query vector
+EXACTNESS = dict.fromkeys(CODEC_NAMES, 1e-4) | {"float32": 1e-6, "float16": 1e-6}  # a query vector
 
 
 class Lookup:

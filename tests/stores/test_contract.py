@@ -10,6 +10,7 @@ import pytest
 
 from docpruner.codecs import CODEC_NAMES, encode
 from docpruner.errors import (
+    CodecError,
     IndexBusyError,
     IndexClosedError,
     IndexStateError,
@@ -43,7 +44,7 @@ LOCATIONS = {
     "one-file": "one-file://{}/index.pickle",  # examples/one_file_store.py
 }
 
-EXACTNESS = {"float32": 1e-6, "float16": 1e-6, "int8": 1e-4, "binary": 1e-4}  # a query vector
+EXACTNESS = dict.fromkeys(CODEC_NAMES, 1e-4) | {"float32": 1e-6, "float16": 1e-6}  # a query vector
 REPORT, NOTES = "/data/2024/report.pdf", "/data/2023/notes [old].pdf"
 
 
@@ -528,6 +529,27 @@ def test_pruning_leaves_what_indexing_with_the_spec_would_have(store):
     assert stats_of(store).vectors == tried.after
     with store.reader() as reader:
         assert reader.settings.spec == spec
+
+
+@pytest.mark.parametrize("codec", ["int8", "int4", "int2", "int1"])
+def test_an_index_gets_another_codec_and_a_stricter_spec_at_once(store, codec):
+    vectors = [unit_vectors(8, 4, seed=n) for n in range(5)]
+    commit(store, document("a.pdf", [made_page(n, v) for n, v in enumerate(vectors, 1)]))
+    tried = prune(store, "attention-ratio:ratio=0.5", codec=codec, dry_run=True)
+    done = prune(store, "attention-ratio:ratio=0.5", codec=codec)
+    assert done == tried
+    assert (done.before, done.after) == (40, 20)
+    assert done.bytes_after == stats_of(store).bytes_of_vectors < done.bytes_before == 40 * 16
+    page = page_of(store, "a.pdf", 1)
+    fresh = made_page(1, vectors[0], spec="attention-ratio:ratio=0.5", codec=codec)
+    assert np.array_equal(page.vectors.rows, fresh.vectors.rows)
+    with store.reader() as reader:
+        assert reader.settings.codec == codec
+
+
+def test_a_codec_that_there_is_not_is_refused_and_those_that_there_are_are_named(store):
+    with pytest.raises(CodecError, match="no codec 'int3'; there are: float32, float16, int8"):
+        prune(store, codec="int3")
 
 
 # ---------------------------------------------------------------------- what it holds

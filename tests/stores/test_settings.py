@@ -21,8 +21,8 @@ def test_row_bytes_are_the_codecs():
 
 
 def test_an_unknown_codec_is_refused():
-    with pytest.raises(CodecError, match="no codec 'int4'; there are: float32"):
-        Settings.new("made", 128, "none", "int4")
+    with pytest.raises(CodecError, match="no codec 'int5'; there are: float32"):
+        Settings.new("made", 128, "none", "int5")
 
 
 def test_settings_that_are_gone_are_named():

@@ -44,7 +44,7 @@ class Site:
 
     def page(self, name: str, number: int, **query: object) -> str:
         rest = f"?{urlencode(query, quote_via=quote)}" if query else ""
-        token = f"?token={self.token}" if self.token else ""
+        token = f"?token={quote(self.token)}" if self.token else ""
         return f"{self.address}{token}#/page/{self.id_of(name)}/{number}{rest}"
 
 

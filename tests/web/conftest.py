@@ -25,7 +25,7 @@ def samples_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(samples_index: Path) -> Iterator[Server]:
-    with served(samples_index) as running:
+    with served(samples_index, "--no-token") as running:
         yield running
 
 

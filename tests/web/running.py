@@ -23,8 +23,11 @@ SOURCE = Path(docpruner.__file__).parent.parent
 class Server:
     """`docpruner serve`, or another program that says where it listens."""
 
-    def __init__(self, program: Sequence[str], *, token: str | None = None) -> None:
+    def __init__(
+        self, program: Sequence[str], *, token: str | None = None, path: str | None = None
+    ) -> None:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (SOURCE, TESTS)))}
+        environment["PATH"] = path or environment["PATH"]
         environment.pop("DOCPRUNER_TOKEN", None)
         if token is not None:
             environment["DOCPRUNER_TOKEN"] = token
@@ -36,13 +39,14 @@ class Server:
             text=True,
         )
         line = self.process.stdout.readline()
-        address = re.search(r"http://\S+?:(\d+)/", line)
+        address = re.search(r"http://\S+?:(\d+)/(?:#token=(\S+))?", line)
         if address is None:
             self.process.kill()
             raise AssertionError(f"no address in {line!r}: {self.process.communicate()[1]}")
-        self.line, self.port = line, int(address[1])
+        self.line, self.address, self.port = line, address[0], int(address[1])
         self.url = f"http://127.0.0.1:{self.port}"
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self.token = token or address[2]
+        headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}".encode()}
         self.client = httpx.Client(base_url=self.url, headers=headers, timeout=60)
 
     def stop(self, by: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
@@ -86,9 +90,10 @@ class Server:
         raise AssertionError(f"still running: {state}")
 
 
-def served(index: Path, *options: str, token: str | None = None) -> Server:
-    """As a user starts it."""
-    return Server(["-m", "docpruner", "serve", str(index), "--port", "0", *options], token=token)
+def served(index: Path, *options: str, token: str | None = None, path: str | None = None) -> Server:
+    """As a user starts it; with a token of its own, unless told otherwise."""
+    command = ["-m", "docpruner", "serve", str(index), "--port", "0", *options]
+    return Server(command, token=token, path=path)
 
 
 def served_words(index: Path, *options: str, token: str | None = None) -> Server:

@@ -3,7 +3,7 @@
 import re
 import shutil
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -16,14 +16,13 @@ SAMPLES = Path(docpruner.__file__).parent / "samples"
 REPORT, ARTICLE = "annual-report.pdf", "tidal-energy-article.pdf"
 QUESTION = "In which part of the world did sales go down?"
 EVIL = "<img src=x onerror=alert(1)>.png"  # and its file is gone
-PHONE = {"width": 390, "height": 844}
-SECRET = "correct-horse"
+SECRET = "correct-hörse 100%"
 
 
 @pytest.fixture(scope="module")
 def site(samples_index, tmp_path_factory):
     index = shutil.copytree(samples_index, tmp_path_factory.mktemp("browser") / "samples.idx")
-    with serving(index, "--allow-changes") as site:
+    with serving(index, "--allow-changes", "--no-token") as site:
         yield site
 
 
@@ -80,18 +79,72 @@ def set_knob(page, value):
 # ------------------------------------------------------------------ search
 
 
-def test_hits_are_the_servers_with_their_names_scores_and_matched_words(page, site):
+def test_hits_are_the_servers_with_their_names_scores_and_words(page, site):
     ask(page, site)
     hits = site.get("search", q=QUESTION, k=12)["hits"]
     cards = page.locator("#hits > li")
     expect(cards).to_have_count(len(hits))
     for card, hit in zip(cards.all(), hits, strict=True):
-        expect(card.locator(".matched li")).to_have_count(len(hit["matched"]))
+        expect(card.locator(".snippet")).to_have_text(hit["snippet"])
         text = card.inner_text()
         assert hit["name"] in text
         assert f"page {hit['page']}\n" in text
         assert f"{hit['score']:.2f}" in text
-        assert all(word["query"] in text for word in hit["matched"])
+    first = cards.first
+    assert {"query": "sales", "page": "sell"} in hits[0]["matched"]
+    expect(first.locator(".matched")).to_contain_text("sales → sell")
+    expect(first.locator("mark").first).to_have_text("went")
+
+
+def test_a_card_leaves_out_what_all_hits_have_in_common(page, site):
+    hits = site.get("search", q="annual report", document=REPORT, k=12)["hits"]
+    assert all({"query": "annual", "page": "Annual"} in hit["matched"] for hit in hits)
+    page.goto(f"{site.address}#/search?q=annual report&document={REPORT}")
+    snippets = page.locator("#hits .snippet")
+    expect(snippets.first.locator("mark").first).to_have_text("Annual")
+    assert page.locator("#hits .matched > span").count() == 0
+    texts = snippets.all_inner_texts()
+    assert len(set(texts)) == len(texts) == 12
+
+
+def test_pages_can_be_grouped_by_their_document(page, site):
+    page.goto(f"{site.address}#/search?q=annual revenue")
+    expect(page.locator("#hits > li")).to_have_count(12)
+    page.get_by_label("Group by document").check()
+    hits = site.get("search", q="annual revenue", k=50)["hits"]
+    names = list(dict.fromkeys(hit["name"] for hit in hits))
+    expect(page.locator("#hits .hit-name")).to_have_text(names)
+    expect(page.locator("#search-summary")).to_contain_text("32 pages in 6 documents")
+    numbers = [hit["page"] for hit in hits if hit["name"] == REPORT]
+    also = page.locator("#hits > li").first.locator(".also")
+    expect(also.get_by_role("link")).to_have_text([str(number) for number in numbers[1:9]])
+    expect(also).to_contain_text("and 4 more")
+    page.reload()
+    expect(page.locator("#hits > li")).to_have_count(6)
+    page.locator("#q").fill("turbine")
+    page.keyboard.press("Enter")
+    expect(page.locator("#hits .hit-name").first).to_have_text(ARTICLE)
+    assert page.get_by_label("Group by document").is_checked()
+    page.locator("#hits .also a").first.click()
+    expect(page.locator("#page-name")).to_have_text(ARTICLE)
+    page.go_back()
+    page.get_by_label("Group by document").uncheck()
+    expect(page.locator("#hits > li")).to_have_count(12)
+
+
+def test_a_query_that_nothing_really_matches_is_told_so(page, site):
+    page.goto(f"{site.address}#/search?q=the of and")
+    expect(page.locator("#search-summary")).to_contain_text("Nothing really matches.")
+    page.goto(f"{site.address}#/search?q=dividend")
+    expect(page.locator("#search-summary")).to_contain_text("12 pages, best first")
+
+
+def test_the_query_can_be_cleared(page, site):
+    ask(page, site)
+    page.get_by_role("button", name="Clear the query").click()
+    expect(page.locator("#q")).to_be_focused()
+    expect(page.locator("#q")).to_have_value("")
+    expect(page.locator("#clear")).to_be_hidden()
 
 
 def test_hits_do_not_wait_for_their_words(visit, site):
@@ -103,9 +156,9 @@ def test_hits_do_not_wait_for_their_words(visit, site):
     with page.expect_request(lambda request: FAST not in request.url and "q=" in request.url):
         ask(page, site)
     assert page.locator("#hits > li").count() == 12
-    assert page.locator(".matched li").count() == 0
+    assert page.locator("#hits mark").count() == 0
     held.pop().continue_()
-    expect(page.locator("#hits .matched li").first).to_be_visible()
+    expect(page.locator("#hits mark").first).to_be_visible()
 
 
 def test_hits_stay_when_their_words_can_not_be_had(visit, site):
@@ -232,7 +285,7 @@ def test_the_original_file_can_be_had(page, site):
     page.goto(site.page(REPORT, 3))
     expect(page.locator("#page-number")).to_have_text("page 3 of 13")
     with page.expect_download() as saved:
-        page.get_by_role("link", name="Download").click()
+        page.get_by_role("button", name="Download").click()
     assert saved.value.path().read_bytes() == (SAMPLES / REPORT).read_bytes()
 
 
@@ -249,7 +302,7 @@ def test_a_file_that_is_gone_leaves_its_figures_and_its_name_is_only_text(browse
     expect(page.get_by_role("alert")).to_be_visible()
     expect(page.locator("#page-vectors")).to_have_text("1")
     page.goto(f"{guarded.address}#/search")
-    expect(page.get_by_text("No picture")).to_be_visible()
+    expect(page.locator(".thumb").get_by_text("The file is gone.")).to_be_visible()
     expect(page.locator(".hit-name", has_text=EVIL)).to_be_visible()
     assert all("Failed to load resource" in line for line in visit.wrong)
     page.context.close()
@@ -410,12 +463,33 @@ UNNAMED = """() => [...document.querySelectorAll("input, select, button, a, canv
   .map((item) => item.outerHTML.slice(0, 80))"""
 
 
-def test_every_view_fits_a_phone_and_names_what_can_be_used(browser, site):
+@pytest.mark.parametrize("width", [320, 390])
+def test_every_view_fits_a_phone_and_names_what_can_be_used(browser, site, width):
     visit = Visit.begin(browser, site, has_touch=True, is_mobile=True)
-    visit.page.set_viewport_size(PHONE)
+    visit.page.set_viewport_size({"width": width, "height": 844})
     for view in seen(visit.page, site):
-        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390, view
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width, view
         assert visit.page.evaluate(UNNAMED) == [], view
+        tops = visit.page.evaluate(NAVIGATION)
+        assert max(tops) - min(tops) < 20, view  # in one line
+    visit.end()
+
+
+NAVIGATION = """() => [...document.querySelectorAll(".top > .brand, .top nav a")]
+  .map((item) => item.getBoundingClientRect()).map((box) => (box.top + box.bottom) / 2)"""
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_the_cross_stands_beside_the_query(browser, site, width):
+    visit = Visit.begin(browser, site, has_touch=True, is_mobile=width < 1000)
+    page = visit.page
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(f"{site.address}#/search?q={QUESTION}")
+    expect(page.locator("#q")).to_have_value(QUESTION)
+    room = page.evaluate("parseFloat(getComputedStyle(document.getElementById('q')).paddingRight)")
+    field, cross = (page.locator(part).bounding_box() for part in ("#q", "#clear"))
+    assert field["x"] + field["width"] - room <= cross["x"] + 3
+    assert cross["x"] + cross["width"] <= field["x"] + field["width"]
     visit.end()
 
 
@@ -490,21 +564,73 @@ def test_a_server_that_is_gone_is_told_and_tried_again(visit, site):
     visit.wrong.clear()
 
 
-def test_a_token_is_taken_from_the_address_and_needed(browser, guarded):
+def test_a_token_is_taken_from_the_address_and_stands_in_no_other(browser, guarded):
     visit = Visit.begin(browser, guarded)
     page = visit.page
-    page.goto(f"{guarded.address}?token={SECRET}#/search?q=travel&document=*.pdf")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{guarded.address}#token={quote(SECRET)}")
+    expect(page.locator(".loaded").first).to_be_visible()
+    assert page.url == guarded.address
+    page.goto(f"{guarded.address}#/search?q=travel&document=*.pdf")
     expect(page.locator("#hits .loaded").first).to_be_visible()
-    assert SECRET not in page.url
     page.reload()
     expect(page.locator("#hits .loaded").first).to_be_visible()
+    page.locator("#hits a").first.click()
+    expect(page.locator("#page-number")).to_contain_text("of 2")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download").click()
+    assert saved.value.suggested_filename == "travel-expense-form.pdf"
+    original = (SAMPLES / "travel-expense-form.pdf").read_bytes()
+    assert saved.value.path().read_bytes() == original
     page.goto(f"{guarded.address}#/index")
     expect(page.locator("#stat-pages")).to_be_visible()
     expect(page.locator("#add")).to_be_hidden()  # changes are not allowed here
     expect(page.get_by_role("button", name=re.compile("^Remove"))).to_have_count(0)
+    assert any("/image" in url for url in asked)
+    assert any("/original" in url for url in asked)
+    assert not any(quote(SECRET) in url or "token=" in url for url in asked)
+    assert "Failed to load" in visit.wrong.pop()  # the picture of the file that is gone
     visit.end()
 
-    stranger = Visit.begin(browser, guarded)
-    stranger.page.goto(f"{guarded.address}#/index")
-    expect(stranger.page.get_by_role("alert")).to_contain_text("needs a token")
-    stranger.page.context.close()
+
+def test_a_token_in_the_query_works_too(browser, guarded):
+    visit = Visit.begin(browser, guarded)
+    visit.page.goto(f"{guarded.address}?token={quote(SECRET)}#/search?q=travel&document=*.pdf")
+    expect(visit.page.locator("#hits .loaded").first).to_be_visible()
+    assert visit.page.url == f"{guarded.address}#/search?q=travel&document=*.pdf"
+    visit.end()
+
+
+def test_who_has_no_token_is_asked_for_it(browser, guarded):
+    visit = Visit.begin(browser, guarded)
+    page = visit.page
+    page.goto(f"{guarded.address}#/search?q=travel&document=*.pdf")
+    dialog = page.get_by_role("dialog", name="This index needs a token")
+    expect(dialog.get_by_label("Token", exact=True)).to_be_focused()
+    page.keyboard.type("something else")
+    page.keyboard.press("Enter")
+    expect(dialog.get_by_role("alert")).to_have_text("That isn't the right token.")
+    page.keyboard.type(SECRET)
+    page.keyboard.press("Enter")
+    expect(dialog).to_be_hidden()
+    expect(page.locator("#hits .loaded").first).to_be_visible()
+    expect(page.locator("#index-name")).to_have_text("few.idx")
+    assert SECRET not in page.url
+    assert all("401" in line for line in visit.wrong)
+    page.context.close()
+
+
+def test_a_picture_that_has_not_changed_is_not_sent_again(page, site):
+    requests = []
+    page.on("requestfinished", lambda request: "/image" in request.url and requests.append(request))
+    sizes = []
+    for visit in (lambda: page.goto(site.address), page.reload):
+        requests.clear()
+        visit()
+        expect(page.locator(".loaded").first).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        assert len(requests) >= 4
+        sizes.append([request.sizes()["responseBodySize"] for request in requests])
+    assert min(sizes[0]) > 1000
+    assert max(sizes[1]) == 0

@@ -115,12 +115,28 @@ def test_a_search_gives_the_hits_of_the_index(server, index, ids):
     assert np.allclose(boxes, [m.boxes for m in hits[0].matches], atol=1e-4)
 
 
+def test_a_snippet_is_the_text_around_what_matches(server, index):
+    query = "In which part of the world did sales go down?"
+    (hit,) = server.get("/api/search", params={"q": query, "k": 1}).json()["hits"]
+    assert "Southern Europe shrank for the second year" in hit["snippet"]
+    assert hit["snippet"] == index.search(query, 1)[0].snippet(140)
+
+
+@pytest.mark.parametrize(
+    ("query", "nothing"), [("the of and", True), ("!!!", True), ("dividend", False)]
+)
+def test_a_search_says_if_nothing_really_matches(server, query, nothing):
+    answer = server.get("/api/search", params={"q": query}).json()
+    assert answer["nothing_matches"] is nothing
+    assert answer["hits"]
+
+
 def test_a_search_without_words_has_the_same_hits(server):
     query = {"q": "electricity of the islands", "k": 5}
     whole = server.get("/api/search", params=query).json()["hits"]
     quick = server.get("/api/search", params=query | {"words": "false"}).json()["hits"]
     assert all(hit["matched"] for hit in whole)
-    assert quick == [hit | {"matched": []} for hit in whole]
+    assert quick == [hit | {"matched": [], "snippet": ""} for hit in whole]
 
 
 def test_a_page_answers_a_query_also_if_it_is_not_among_the_best(server, index, ids):

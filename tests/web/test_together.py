@@ -20,7 +20,8 @@ def test_fifty_searches_while_a_document_is_added(samples_index, tmp_path):
     folder = tmp_path / "copy.idx"
     shutil.copytree(samples_index, folder)
     query = {"q": "How is tidal energy turned into electricity?", "k": 50}
-    with served(folder, "--allow-changes", "--uploads", str(tmp_path / "in")) as running:
+    options = ("--allow-changes", "--no-token", "--uploads", str(tmp_path / "in"))
+    with served(folder, *options) as running:
         before = running.get("/api/search", params=query).json()["hits"]
         scores = {(hit["document"], hit["page"]): hit["score"] for hit in before}
         new = running.upload(("new.pdf", pdf("new", 40, words=60)))

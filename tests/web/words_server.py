@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 
 from docpruner.facade import Index
 from docpruner.web import guard, server
@@ -18,6 +19,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.0, help="that a page takes")
     parser.add_argument("--max-upload", type=int, default=1_000_000)
     parser.add_argument("--impatient", action="store_true")
+    parser.add_argument("--largest-file", type=int, help="bytes, as if the disk were full then")
     options = parser.parse_args()
     if options.impatient:
         server.IDLE_SECONDS = guard.BODY_SECONDS = 0.3
@@ -28,6 +30,8 @@ def main() -> None:
         max_upload=options.max_upload,
         token=os.environ.get("DOCPRUNER_TOKEN"),
     )
+    if options.largest_file is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (options.largest_file, options.largest_file))
     listening = server.listen("127.0.0.1", 0)
     print(server.address_of(listening), flush=True)
     server.serve(app, listening)

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from docpruner.cli.output import console, counted, print_json_line, shown_bytes, shown_path
+from docpruner.cli.output import (
+    console,
+    counted,
+    print_json_line,
+    saving,
+    shown_bytes,
+    shown_path,
+    styled,
+)
 from docpruner.errors import PageError
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from docpruner.pipeline.add_report import AddReport, DocumentStatus
 
 STEPS = 10_000  # of the bar, whose length is the bytes of all files
@@ -84,7 +93,7 @@ class Bar:
             pages=report.pages,
             pace=report.pages_per_second,
             kept=report.kept,
-            saved=shown_bytes(report.bytes_unpruned_float16 - report.bytes),
+            saved=shown_bytes(max(0, report.bytes_unpruned_float16 - report.bytes)),
         )
 
     def interrupted(self) -> None:
@@ -99,17 +108,21 @@ class Bar:
     def _say(self, problem: PageError) -> None:
         where = shown_path(problem.path) + (f"#{problem.page}" if problem.page else "")
         self._console.print(
-            f"[yellow]left out[/] [bold]{escape(where)}[/]: {escape(problem.reason)}; "
-            f"[dim]{escape(problem.remedy)}[/]",
+            styled(
+                "[yellow]left out[/] [bold]{}[/]: {}; [dim]{}[/]",
+                where,
+                problem.reason,
+                problem.remedy,
+            ),
             soft_wrap=True,
         )
 
 
-def summary(report: AddReport, location: str, *, ocr: bool) -> list[str]:
+def summary(report: AddReport, location: str, *, ocr: bool) -> list[Text | str]:
     """What a run has done, in lines for people."""
-    lines = [f"[bold]{escape(shown_path(location))}[/]: {_documents(report)}"]
+    lines: list[Text | str] = []
+    lines.append(styled(f"[bold]{{}}[/]: {_documents(report)}", shown_path(location)))
     if report.pages:
-        saved = 1 - report.bytes / report.bytes_unpruned_float16
         lines.append(
             f"{counted(report.pages, 'page')} in {report.seconds:.1f} s, {report.vectors:,} of "
             f"{report.vectors_unpruned:,} vectors kept ([green]{report.kept:.1%}[/])"
@@ -117,7 +130,7 @@ def summary(report: AddReport, location: str, *, ocr: bool) -> list[str]:
         lines.append(
             f"{shown_bytes(report.bytes)} of vectors instead of "
             f"{shown_bytes(report.bytes_unpruned_float16)} unpruned in float16: "
-            f"[green]{saved:.1%} saved[/]"
+            f"{saving(report.bytes, report.bytes_unpruned_float16)}"
         )
     if report.copied:
         lines.append(f"{counted(report.copied, 'page')} copied from identical ones in the index")
@@ -154,13 +167,14 @@ def _without_words(pages: int, *, ocr: bool) -> str:
     )
 
 
-def _missing(report: AddReport) -> list[str]:
+def _missing(report: AddReport) -> list[Text | str]:
     """Documents whose files are gone."""
     if not report.missing:
         return []
     word = "removed" if report.deleted else "gone"
-    lines = [
-        f"[yellow]{word}[/] [bold]{escape(shown_path(name))}[/]" for name in report.missing[:LISTED]
+    lines: list[Text | str] = [
+        styled(f"[yellow]{word}[/] [bold]{{}}[/]", shown_path(name))
+        for name in report.missing[:LISTED]
     ]
     if len(report.missing) > LISTED:
         lines.append(f"… and {len(report.missing) - LISTED:,} more")

@@ -6,9 +6,13 @@ from typing import Annotated
 
 import typer
 
+from docpruner.errors import DocPrunerError
+
 SOME, NOTHING, INTERRUPTED = 3, 4, 130
 """Exit statuses besides 0, 1 for an error and 2 for wrong usage: a part was done, nothing was,
 Ctrl-C."""
+
+QUERY_LENGTH = 1000  # characters
 
 IndexArgument = Annotated[
     str,
@@ -55,6 +59,20 @@ NewMetadataOption = Annotated[
         help="Metadata for these documents; KEY= removes a key. Can be repeated.",
     ),
 ]
+
+
+def read_query(text: str) -> str:
+    """A query that is not empty, without the end of one that is far too long."""
+    if not text.strip():
+        raise DocPrunerError("the query is empty; say what to look for")
+    if len(text) <= QUERY_LENGTH:
+        return text
+    from docpruner.cli.output import print_warning
+
+    start = text[:QUERY_LENGTH]
+    start = start[: max(start.rfind(" "), QUERY_LENGTH // 2)]
+    print_warning(f"the query has {len(text):,} characters; only the first {len(start):,} are used")
+    return start
 
 
 def read_changes(given: list[str] | None) -> dict[str, str | None] | None:

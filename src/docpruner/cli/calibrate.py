@@ -58,32 +58,33 @@ def run(
 
     Example: `docpruner calibrate my-data --target 0.99 --write pruning.toml`
     """
-    from docpruner.evaluate.measuring.calibration import choose
+    from docpruner.evaluate.measuring.calibration import choose, require_enough
 
     sets = load_data(data)
     if len(sets) > 1:
         names = ", ".join(one.name for one in sets[:3])
         raise DataError(f"{data} has {len(sets)} data sets; choose one of them, such as {names}")
+    require_enough(len(sets[0].judged))
     study = make_study(encoder, "front", cache, ocr, device, trust_remote_code)
     _, evaluation = measure(study, sets[0], quiet=json)
     results = evaluation.results
     choice = choose(results.settings, evaluation.values, target=target, confidence=confidence)
+    setting, base = choice.setting, results.base
+    kept = setting.score / base.score
     if write is not None:
-        setting = choice.setting
-        why = f"{setting.relative:.1%} of {results.measure_name}, {setting.stored_bytes:.0f} bytes"
+        why = f"{kept:.1%} of {results.measure_name}, {setting.stored_bytes:.0f} bytes"
         values = {"encoder": results.encoder, "spec": setting.spec, "codec": setting.codec}
         write_config(write, values, f"chosen on {results.data}: {why} per page")
     if json:
         print_json(_described(results, choice, target))
         return
-    setting, base = choice.setting, results.base
     to = console()
     share = setting.stored_bytes / base.stored_bytes
     to.print(f"[bold green]{escape(setting.name)}[/]")
     to.print(
         f"{shown_bytes(setting.stored_bytes)} per page instead of {shown_bytes(base.stored_bytes)} "
         f"([green]{share:.1%}[/]), {results.measure_name} {setting.score:.4f} instead of "
-        f"{base.score:.4f} ({setting.relative:.1%})"
+        f"{base.score:.4f} ({kept:.1%})"
     )
     to.print(
         f"It keeps {target:.0%} in {choice.confidence:.1%} of the resamples of the "

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
-from docpruner.cli.output import JsonOption, console, print_json, shown_path
+from docpruner.cli.output import JsonOption, console, print_json, shown_path, styled
 from docpruner.errors import DocPrunerError
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def run(
                 strict=True,
             )
         )
-        views = {} if json else {number: views_of(hits[number]) for number in PRINTED}
+        views = {} if json else {number: views_of(index, hits[number]) for number in PRINTED}
         stats = index.stats()
         pictures = _draw(index, documents, hits[PRINTED[0]][0], folder)
     right = _right(hits, _lines(documents / "qrels.jsonl"))
@@ -62,17 +61,18 @@ def run(
         print_json({**values, "pictures": [str(picture) for picture in pictures]})
         return
     to = console()
-    show_stats(to, str(where), stats)
+    show_stats(str(where), stats)
     for question in questions:
         if question["query_id"] in PRINTED:
-            to.print(f"\n[bold cyan]{escape(question['text'])}[/]")
+            to.print(styled("\n[bold cyan]{}[/]", question["text"]))
             show_hits(views[question["query_id"]])
     to.print(
         f"The right page comes first for [green]{right} of {len(questions)}[/] questions; "
-        f"{stats.pages_without_words} pages have no words, which takes --ocr or a model that sees."
+        f"{stats.pages_without_words} pages have no words: to find those takes --ocr or a model "
+        "that sees pictures."
     )
     for picture, what in pictures.items():
-        to.print(f"{escape(shown_path(str(picture)))}: {escape(what)}")
+        to.print(styled("{}: {}", shown_path(str(picture)), what))
 
 
 def _provide_samples(folder: Path) -> None:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json as jsonlib
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
-from rich.markup import escape
-from rich.table import Table
 
 from docpruner.cli.arguments import (
     NOTHING,
@@ -20,10 +16,21 @@ from docpruner.cli.arguments import (
     WaitOption,
     read_changes,
 )
-from docpruner.cli.output import JsonOption, console, counted, print_json, shown_path
+from docpruner.cli.output import (
+    JsonOption,
+    console,
+    counted,
+    plain,
+    print_json,
+    shown_path,
+    styled,
+)
+from docpruner.cli.tables import headed_table, print_table
 from docpruner.types import JsonValue, Metadata
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from docpruner.facade import Index
     from docpruner.stores.records import DocumentEntry
 
@@ -52,9 +59,9 @@ def list_(
     with Index.open(index) as opened:
         entries = chosen_documents(opened, globs)
     if json:
-        print_json([_values(entry) for entry in entries])
+        print_json([_values(opened, entry) for entry in entries])
     else:
-        show_documents(entries, globs or [])
+        show_documents(opened, entries, globs or [])
     raise typer.Exit(0 if entries else NOTHING)
 
 
@@ -79,9 +86,9 @@ def metadata(
         changed = [] if given is None else opened.update_metadata(globs, given, wait=wait)
         entries = chosen_documents(opened, globs)
     if json:
-        print_json({"changed": changed, "documents": [_values(entry) for entry in entries]})
+        print_json({"changed": changed, "documents": [_values(opened, entry) for entry in entries]})
     else:
-        show_documents(entries, globs)
+        show_documents(opened, entries, globs)
         if entries and given is not None:
             console().print(f"{counted(len(changed), 'document')} changed")
     raise typer.Exit(0 if entries else NOTHING)
@@ -98,27 +105,23 @@ def chosen_documents(index: Index, globs: Sequence[str] | None) -> list[Document
     return [entry for entry in entries if entry.name in names]
 
 
-def show_documents(entries: Sequence[DocumentEntry], globs: Sequence[str]) -> None:
+def show_documents(index: Index, entries: Sequence[DocumentEntry], globs: Sequence[str]) -> None:
     if not entries:
-        asked = f"No document fits {escape(' '.join(globs))}" if globs else "The index is empty"
-        console().print(asked)
+        console().print(no_document(globs) if globs else "The index is empty")
         return
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("document", style="bold", overflow="fold")
-    table.add_column("pages", justify="right")
-    table.add_column("metadata", overflow="fold")
+    table = headed_table()
+    table.add_column("document", style="bold", no_wrap=True)
+    table.add_column("pages", justify="right", no_wrap=True)
+    table.add_column("metadata")
     for entry in entries:
-        gone = " [yellow](gone)[/]" if file_is_gone(entry.name) else ""
-        name = escape(shown_path(entry.name)) + gone
-        table.add_row(name, f"{entry.pages:,}", escape(metadata_line(entry.metadata)))
-    console().print(table)
+        gone = " [yellow](gone)[/]" if index.file_is_gone(entry.name) else ""
+        name = styled(f"{{}}{gone}", shown_path(entry.name))
+        table.add_row(name, f"{entry.pages:,}", plain(metadata_line(entry.metadata)))
+    print_table(table)
 
 
-def file_is_gone(document: str) -> bool:
-    """Whether its file no longer exists; what was added from memory has none."""
-    from docpruner.pages.file_source import is_gone
-
-    return os.path.isabs(document) and is_gone(document)
+def no_document(globs: Sequence[str]) -> Text:
+    return styled("No document fits {}", " ".join(globs))
 
 
 def metadata_line(values: Metadata) -> str:
@@ -129,10 +132,10 @@ def _text(value: JsonValue) -> str:
     return value if isinstance(value, str) else jsonlib.dumps(value, ensure_ascii=False)
 
 
-def _values(entry: DocumentEntry) -> dict[str, Any]:
+def _values(index: Index, entry: DocumentEntry) -> dict[str, Any]:
     return {
         "document": entry.name,
         "pages": entry.pages,
         "metadata": dict(entry.metadata),
-        "file_is_gone": file_is_gone(entry.name),
+        "file_is_gone": index.file_is_gone(entry.name),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from docpruner.cli.adding import Bar
 from docpruner.cli.arguments import DeviceOption, TrustOption
+from docpruner.cli.encoding_bar import EncodingBar
 from docpruner.cli.output import JsonOption, console, counting, print_json, shown_path
 from docpruner.encoders.registry import EncoderName, load_encoder
+from docpruner.errors import DataError
 
 if TYPE_CHECKING:
     from docpruner.evaluate.data.data_sets import DataSet
@@ -25,7 +27,9 @@ EncoderOption = Annotated[
 ]
 CacheOption = Annotated[
     Path | None,
-    typer.Option("--cache", help="Folder that keeps encoded pages. [default: the user's cache]"),
+    typer.Option(
+        "--cache", help="Folder that keeps encoded pages. [default: ~/.cache/docpruner/evaluate]"
+    ),
 ]
 OcrOption = Annotated[
     bool, typer.Option("--ocr", help="Recognise the words of pages that have none (extra ocr).")
@@ -35,6 +39,9 @@ LatencyOption = Annotated[
     typer.Option(
         metavar="PAGES", min=0, help="Also time encoding on this many pages: plain, pruned, OCR."
     ),
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Replace results that are already in the output folder.")
 ]
 DataArgument = Annotated[
     str,
@@ -63,6 +70,7 @@ def run(
     cache: CacheOption = None,
     ocr: OcrOption = False,
     latency: LatencyOption = 0,
+    force: ForceOption = False,
     device: DeviceOption = None,
     trust_remote_code: TrustOption = False,
     json: JsonOption = False,
@@ -78,11 +86,12 @@ def run(
     from docpruner.evaluate.report.written_files import write_all
 
     sets = load_data(data)
+    folders = [output] if len(sets) == 1 else [folder_of(one, output) for one in sets]
+    refuse_to_replace(folders, force=force)
     study = make_study(encoder, methods, cache, ocr, device, trust_remote_code, latency)
-    for one in sets:
+    for one, folder in zip(sets, folders, strict=True):
         encoded, evaluation = measure(study, one, quiet=json)
         results = evaluation.results
-        folder = output if len(sets) == 1 else output / one.name.replace("/", "_")
         report = write_all(encoded, results, folder)
         if json:
             print_json({"report": str(report), "results": str(folder / "results.json")})
@@ -106,6 +115,21 @@ def load_data(name: str) -> list[DataSet]:
     return [load_folder(folder)] if (folder / "queries.jsonl").exists() else load_benchmark(name)
 
 
+def folder_of(data: DataSet, output: Path) -> Path:
+    """For the results of one data set among several."""
+    return output / data.name.replace("/", "_")
+
+
+def refuse_to_replace(folders: Iterable[Path], *, force: bool) -> None:
+    """Before anything is measured: results may have taken hours."""
+    taken = next((folder for folder in folders if (folder / "results.json").exists()), None)
+    if taken is not None and not force:
+        raise DataError(
+            f"{taken} holds results already; choose another folder with --output, or replace them "
+            "with --force"
+        )
+
+
 def make_study(
     encoder: str,
     methods: str,
@@ -126,8 +150,7 @@ def make_study(
 
 def measure(study: Study, data: DataSet, *, quiet: bool) -> tuple[EncodedData, Evaluation]:
     """With a bar for the pages to encode, and another for the sweep over them."""
-    bar = Bar(quiet=quiet)
-    with bar:
-        encoded = study.encode(data, bar.watch)
+    with EncodingBar(quiet=quiet) as bar:
+        encoded = study.encode(data, bar.update)
     with counting("measuring", quiet=quiet) as progress:
         return encoded, study.measure(encoded, progress)

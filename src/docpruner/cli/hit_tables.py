@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from rich import box
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
-from docpruner.cli.documents import file_is_gone
-from docpruner.cli.output import console, shown_path
-from docpruner.explain import matched_words
+from docpruner.cli.output import plain, shortened, styled
+from docpruner.cli.tables import headed_table, print_table
+from docpruner.encoders.registry import EncoderName
+from docpruner.explain import matched_words, really_matches
+from docpruner.facade import Index
 from docpruner.hits import Hit
 from docpruner.pages.page_files import PageFiles
-from docpruner.types import Word
+from docpruner.types import Word, is_named
+
+MOST_MATCHED = 12  # words of a query in a table
 
 
 @dataclass(frozen=True)
 class HitView:
     hit: Hit
+    name: str  # of the document: as much of its path as tells it from all others of the index
     words: tuple[Word, ...]  # of the page; none if it has none, or if its file can't be read
     file_is_gone: bool
+    really_matches: bool  # also if the encoder is one of which that can't be told
 
     @property
     def matched(self) -> list[tuple[str, str]]:
@@ -39,45 +42,71 @@ class HitView:
             "rank": rank,
             **self.hit.to_dict(),
             "matched": [{"query": word, "page": text} for word, text in self.matched],
+            "really_matches": self.really_matches,
             "snippet": self.snippet,
             "file_is_gone": self.file_is_gone,
         }
 
 
-def views_of(hits: Sequence[Hit]) -> list[HitView]:
-    """Call it while the index is open: the hits' own child process reads all their words."""
+def views_of(index: Index, hits: Sequence[Hit]) -> list[HitView]:
+    """The index's own child process reads the words of all hits at once."""
     files = next((hit.files for hit in hits if isinstance(hit.files, PageFiles)), None)
     unknown = [(hit.document, hit.page) for hit in hits if not hit.tells_words]
     words = files.words_of(unknown) if files is not None and unknown else {}
+    names = told_apart({hit.document for hit in hits}, (entry.name for entry in index.documents()))
+    judged = EncoderName.read(index.settings.encoder).reads == "words"
     return [
         HitView(
-            hit,
-            hit.recognised or words.get((hit.document, hit.page), ()),
-            file_is_gone(hit.document),
+            hit=hit,
+            name=names[hit.document],
+            words=hit.recognised or words.get((hit.document, hit.page), ()),
+            file_is_gone=index.file_is_gone(hit.document),
+            really_matches=not judged or really_matches(hit),
         )
         for hit in hits
     ]
 
 
+def told_apart(documents: Iterable[str], among: Iterable[str]) -> dict[str, str]:
+    """For each document the shortest end of its path that no other one has."""
+    namesakes: dict[str, list[str]] = {}
+    for name in among:
+        namesakes.setdefault(name.rpartition("/")[2], []).append(name)
+    short = {}
+    for document in documents:
+        parts = document.split("/")
+        others = [name for name in namesakes.get(parts[-1], []) if name != document]
+        ends = ("/".join(parts[at:]) for at in range(len(parts) - 1, 0, -1))
+        unique = (end for end in ends if not any(is_named(other, end) for other in others))
+        short[document] = next(unique, document)
+    return short
+
+
 def show_hits(views: Sequence[HitView]) -> None:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    table = headed_table()
     table.add_column("", style="dim", justify="right")
-    table.add_column("document", style="bold", overflow="fold", max_width=40)
+    table.add_column("document", style="bold", no_wrap=True)
     table.add_column("page", justify="right")
     table.add_column("score", justify="right", style="green")
     table.add_column("matched")
-    paths = {view.hit.document for view in views}
-    alone = len({Path(path).name for path in paths}) == len(paths)  # names say which is meant
     for rank, view in enumerate(views, 1):
         hit = view.hit
-        matched = "  ".join(_pair(word, text) for word, text in view.matched)
-        if view.file_is_gone:
-            matched = f"[yellow](file is gone)[/] {matched}"
-        name = Path(hit.document).name if alone else shown_path(hit.document)
-        table.add_row(str(rank), escape(name), str(hit.page), f"{hit.score:.2f}", matched)
-    console().print(table)
+        score = f"{hit.score:.2f}"
+        table.add_row(str(rank), plain(view.name), str(hit.page), score, _matched(view))
+    print_table(table)
 
 
-def _pair(word: str, text: str) -> str:
+def _matched(view: HitView) -> Text:
+    parts = [Text("(file is gone)", "yellow")] if view.file_is_gone else []
+    if view.really_matches:
+        matched = view.matched
+        parts += [_pair(shortened(word), text) for word, text in matched[:MOST_MATCHED]]
+        parts += [Text("…")] if len(matched) > MOST_MATCHED else []
+    else:
+        parts.append(Text("nothing really", "dim"))
+    return Text("  ").join(parts)
+
+
+def _pair(word: str, text: str) -> Text:
     same = word.casefold() == text.casefold()
-    return escape(word) if same else f"{escape(word)}[dim]→[/]{escape(text)}"
+    return plain(word) if same else styled("{}[dim]→[/]{}", word, shortened(text))

@@ -76,6 +76,13 @@ def run(
         bool,
         typer.Option("--no-importances", help="Don't store the importances of pruned patches."),
     ] = False,
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Name documents by their paths below FOLDER, to move them with the index.",
+        ),
+    ] = None,
     ocr: Annotated[
         bool, typer.Option("--ocr", help="Recognise the words of scans (extra ocr).")
     ] = False,
@@ -122,6 +129,7 @@ def run(
                 spec=spec or chosen.get("spec"),
                 codec=chosen.get("codec") if codec is None else codec.value,  # type: ignore[arg-type]
                 importances=False if no_importances else None,
+                root=root,
                 device=device,
                 trust_remote_code=trust_remote_code,
             ) as opened,

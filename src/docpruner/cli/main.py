@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import sys
+import traceback
 import warnings
 from typing import Annotated
 
 import typer
 
+from docpruner.cli.arguments import INTERRUPTED
 from docpruner.cli.lazy_commands import MARKUP, Commands
 from docpruner.errors import DocPrunerError
 
@@ -45,21 +48,49 @@ def options(
 
 def _in_one_line(message: Warning | str, *_where: object) -> str:
     """Where in the code it was raised is of no use to who runs a command."""
-    return f"warning: {message}\n"
+    from docpruner.cli.output import visible
+
+    return f"warning: {visible(str(message))}\n"
 
 
 def main() -> None:
-    """Run the command; an error is one line on standard error and exit status 1."""
-    warnings.formatwarning = _in_one_line  # type: ignore[assignment]  # called by position
-    try:
-        app(prog_name="docpruner")
-    except Exception as error:
-        if "--debug" in sys.argv:
-            raise
-        from docpruner.cli.output import print_error
+    """Run the command; an error is one line on standard error.
 
-        text = str(error)
-        if not isinstance(error, DocPrunerError):
-            text = f"{type(error).__name__}: {error}; docpruner --debug … shows where it came from"
-        print_error(text)
-        sys.exit(1)
+    Exit status 2 after wrong usage, 1 after any other error.
+    """
+    warnings.formatwarning = _in_one_line  # type: ignore[assignment]  # called by position
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # what it can't hold becomes a question mark
+    try:
+        status = app(prog_name="docpruner", standalone_mode=False)
+    except typer.Abort:  # Ctrl-C, where a question was asked
+        status = INTERRUPTED
+    except Exception as error:
+        status = _failed(error)
+    sys.exit(status)
+
+
+def _failed(error: Exception) -> int:
+    from docpruner.cli.output import print_error, visible
+
+    if _is_wrong_usage(error):
+        context = getattr(error, "ctx", None)
+        command = "docpruner" if context is None else context.command_path
+        message = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+        if message:  # else the help was printed
+            print_error(f"{message} (see {command} --help)")
+        return 2
+    if "--debug" in sys.argv:
+        sys.stderr.write(visible(traceback.format_exc(), lines=True))
+    elif isinstance(error, DocPrunerError):
+        print_error(str(error))
+    else:
+        name = type(error).__name__
+        print_error(f"{name}: {error}; docpruner --debug … shows where it came from")
+    return 1
+
+
+def _is_wrong_usage(error: Exception) -> bool:
+    """Typer brings the classes of these errors along, or takes them from Click."""
+    return hasattr(error, "format_message") and getattr(error, "exit_code", None) == 2

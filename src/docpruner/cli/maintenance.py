@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from docpruner.cli.arguments import NOTHING, GlobsArgument, IndexArgument, WaitOption
+from docpruner.cli.documents import no_document
 from docpruner.cli.output import (
     JsonOption,
     console,
@@ -18,9 +19,12 @@ from docpruner.cli.output import (
     print_json,
     shown_bytes,
     shown_path,
+    styled,
 )
+from docpruner.errors import DocPrunerError
 
 if TYPE_CHECKING:
+    from docpruner.facade import Index
     from docpruner.stores.records import Damage
 
 DAMAGED = 1  # exit status
@@ -51,11 +55,11 @@ def delete(
     else:
         for name in names:
             console().print(
-                f"{'would remove' if dry_run else 'removed'} {escape(shown_path(name))}",
+                styled(f"{'would remove' if dry_run else 'removed'} {{}}", shown_path(name)),
                 soft_wrap=True,
             )
         if not names:
-            console().print(f"No document fits {escape(' '.join(globs))}")
+            console().print(no_document(globs))
     raise typer.Exit(0 if names else NOTHING)
 
 
@@ -109,15 +113,14 @@ def verify(
 
 def _show_damages(damages: Sequence[Damage], index: str, *, report_only: bool) -> None:
     for damage in damages:
-        where = escape(f"{shown_path(damage.document)}#{damage.page}")
-        console().print(f"[red]damaged[/] [bold]{where}[/]: {escape(damage.reason)}")
+        where = f"{shown_path(damage.document)}#{damage.page}"
+        console().print(styled("[red]damaged[/] [bold]{}[/]: {}", where, damage.reason))
     documents = sorted({shown_path(damage.document) for damage in damages})
     some = " ".join(documents[:LISTED]) + (" …" if len(documents) > LISTED else "")
+    done = "left in the index" if report_only else "taken out"
+    again = f"docpruner index {index} {some}"
     console().print(
-        f"{counted(len(damages), 'damaged page')} "
-        + ("left in the index" if report_only else "taken out")
-        + f"; encode again with: docpruner index {index} {some}",
-        markup=False,
+        styled(f"{counted(len(damages), 'damaged page')} {done}; encode again with: {{}}", again),
         soft_wrap=True,
     )
 
@@ -131,22 +134,41 @@ def prune(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be left.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
     wait: WaitOption = 10.0,
     json: JsonOption = False,
 ) -> None:
     """Make an index smaller by a stricter spec, without encoding again.
 
     A larger k, or more stages after those of the index. The result is the same as indexing with
-    SPEC. Either all pages are pruned or none.
+    SPEC. Either all pages are pruned or none. It can't be undone, so it asks first; scripts say
+    --yes.
 
     Example: `docpruner prune reports.idx docpruner:k=0.25 --dry-run`
     """
     from docpruner.facade import Index
 
-    with Index.open(index) as opened, counting("pruning", quiet=json) as progress:
-        pruned = opened.prune(spec, dry_run=dry_run, wait=wait, progress=progress)
-        width = opened.settings.row_bytes
-    freed = (pruned.before - pruned.after) * width
+    asks = not (dry_run or yes)
+    if asks and (json or not sys.stdin.isatty()):
+        raise DocPrunerError(
+            "pruning can't be undone, and there is nobody to ask; add --yes to prune, or --dry-run "
+            "to see what would be left"
+        )
+    with Index.open(index) as opened:
+        if dry_run or asks:
+            _pruned(opened, spec, dry_run=True, wait=wait, json=json)
+        if asks and not typer.confirm("This can't be undone. Prune?", err=True):
+            console().print("Nothing was changed")
+            raise typer.Exit(NOTHING)
+        if not dry_run:
+            _pruned(opened, spec, dry_run=False, wait=wait, json=json)
+
+
+def _pruned(index: Index, spec: str, *, dry_run: bool, wait: float, json: bool) -> None:
+    """Prune, or only try it, and say what that leaves."""
+    with counting("pruning", quiet=json) as progress:
+        pruned = index.prune(spec, dry_run=dry_run, wait=wait, progress=progress)
+    freed = (pruned.before - pruned.after) * index.settings.row_bytes
     if json:
         values = {"vectors_before": pruned.before, "vectors": pruned.after, "bytes_freed": freed}
         print_json({"spec": spec, "dry_run": dry_run, **values})

@@ -14,11 +14,14 @@ from rich.table import Table
 from docpruner.cli.arguments import DeviceOption, TrustOption
 from docpruner.cli.evaluate import (
     CacheOption,
+    ForceOption,
     LatencyOption,
     OcrOption,
+    folder_of,
     load_data,
     make_study,
     measure,
+    refuse_to_replace,
 )
 from docpruner.cli.output import JsonOption, console, print_json
 
@@ -32,7 +35,9 @@ class Benchmark(StrEnum):
 
 
 def run(
-    benchmark: Annotated[Benchmark, typer.Argument(help="One of the paper's.", show_default=False)],
+    benchmark: Annotated[
+        Benchmark, typer.Argument(help="One of the paper's benchmarks.", show_default=False)
+    ],
     encoder: Annotated[
         str, typer.Option("--encoder", help="A Hugging Face repository, or a folder.")
     ] = "vidore/colqwen2.5-v0.2",
@@ -45,11 +50,12 @@ def run(
     cache: CacheOption = None,
     ocr: OcrOption = False,
     latency: LatencyOption = 0,
+    force: ForceOption = False,
     device: DeviceOption = None,
     trust_remote_code: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Run the paper's experiment and print our figures beside the paper's.
+    """Run the paper's experiment and print our figures beside its own.
 
     Data sets are downloaded, or taken from copies in the current folder (vidore/…, jinaai/…).
 
@@ -60,11 +66,13 @@ def run(
     from docpruner.evaluate.report.written_files import write_all
 
     sets = load_data(benchmark.value)
+    folders = [folder_of(data, output) for data in sets]
+    refuse_to_replace(folders, force=force)
     study = make_study(encoder, methods, cache, ocr, device, trust_remote_code, latency)
     done: list[Results] = []
-    for data in sets:
+    for data, folder in zip(sets, folders, strict=True):
         encoded, evaluation = measure(study, data, quiet=json)
-        write_all(encoded, evaluation.results, output / data.name.replace("/", "_"))
+        write_all(encoded, evaluation.results, folder)
         done.append(evaluation.results)
     rows = compared(benchmark.value, done)
     timed = {results.data: results.latency for results in done if results.latency is not None}

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from docpruner.cli.arguments import (
     NOTHING,
@@ -16,20 +13,18 @@ from docpruner.cli.arguments import (
     IndexArgument,
     MetadataOption,
     TrustOption,
+    read_query,
 )
 from docpruner.cli.output import (
     JsonOption,
     console,
     counted,
     print_json,
-    print_warning,
     shown_path,
+    styled,
 )
-from docpruner.errors import DocPrunerError, PageError
+from docpruner.cli.picture_files import open_picture
 from docpruner.search.filters import read_metadata, read_pages
-
-if TYPE_CHECKING:
-    from docpruner.hits import Hit
 
 
 def run(
@@ -51,6 +46,10 @@ def run(
         str | None, typer.Option("--pages", metavar="3-10", help="Only pages of these numbers.")
     ] = None,
     metadata: MetadataOption = None,
+    min_score: Annotated[
+        float | None,
+        typer.Option("--min-score", metavar="SCORE", help="Only pages that score this or more."),
+    ] = None,
     open_: Annotated[
         bool, typer.Option("--open", help="Open a picture of the best page, its matches lit.")
     ] = False,
@@ -65,68 +64,47 @@ def run(
     """Search an index: the best pages, and what matches on them.
 
     A match is a word of the query, followed by → and what it matched if that is different: words
-    of the page, or the part of the page if it has no words.
+    of the page, or the part of the page if it has no words. Scores are sums over the words of the
+    query: they compare pages, not queries.
 
     Exit status: 0 if there are hits, 4 if there are none.
 
     Example: `docpruner search reports.idx "revenue in 2021" -k 3 --save-images hits`
     """
+    from docpruner.cli.hit_pictures import Pictures
     from docpruner.cli.hit_tables import show_hits, views_of
     from docpruner.facade import Index
 
     with Index.open(index, device=device, trust_remote_code=trust_remote_code) as opened:
         hits = opened.search(
-            query,
+            read_query(query),
             k,
             documents=documents or (),
             pages=read_pages(pages),
             metadata=read_metadata(metadata),
         )
-        views = views_of(hits)
-        pictures = _save(hits[: 1 if save_images is None else None], save_images, open_)
+        hits = [hit for hit in hits if min_score is None or hit.score >= min_score]
+        views = views_of(opened, hits)
+        chosen = hits if save_images is not None else hits[:1] if open_ else []
+        pictures = Pictures.of(chosen, save_images)
     if json:
         entries = [
-            {**view.to_dict(rank), "picture": _path(pictures, view.hit)}
+            {**view.to_dict(rank), "picture": pictures.path(view.hit)}
             for rank, view in enumerate(views, 1)
         ]
         print_json({"query": query, "hits": entries})
     elif hits:
+        if not any(view.really_matches for view in views):
+            console().print("[yellow]Nothing really matches[/]; these pages come nearest:")
         show_hits(views)
     else:
-        console().print("No pages found; are the filters too narrow, or is the index empty?")
-    if save_images is not None and pictures and not json:
-        where = escape(shown_path(str(save_images)))
-        console().print(f"{counted(len(pictures), 'picture')} in {where}")
-    if open_ and pictures:
-        typer.launch(str(next(iter(pictures.values()))))
+        filters = "filters" if min_score is None else "filters or --min-score"
+        console().print(f"No pages found; are the {filters} too strict, or is the index empty?")
+    if save_images is not None and pictures.saved and not json:
+        count = counted(len(pictures.saved), "picture")
+        console().print(styled(f"{count} in {{}}", shown_path(str(save_images))))
+    if pictures.failure is not None:  # now that the hits are told
+        raise pictures.failure
+    if open_ and pictures.saved:
+        open_picture(next(iter(pictures.saved.values())), told=save_images is not None or json)
     raise typer.Exit(0 if hits else NOTHING)
-
-
-def _save(hits: Sequence[Hit], folder: Path | None, asked: bool) -> dict[str, Path]:
-    """The pictures of hits, by their names; files that are gone can't be drawn."""
-    if folder is None and not asked:
-        return {}
-    from docpruner.explain import hit_picture
-
-    folder = folder or Path(tempfile.mkdtemp(prefix="docpruner-"))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DocPrunerError(
-            f"{folder} can't be made ({error.strerror}); choose another"
-        ) from error
-    saved = {}
-    for rank, hit in enumerate(hits, 1):
-        path = folder / f"{rank:02d}-{Path(hit.document).stem[:100]}-p{hit.page}.png"
-        try:
-            hit_picture(hit).save(path)
-        except PageError as problem:
-            print_warning(f"no picture of {hit.name}: {problem}")
-        else:
-            saved[f"{hit.document}#{hit.page}"] = path
-    return saved
-
-
-def _path(pictures: dict[str, Path], hit: Hit) -> str | None:
-    path = pictures.get(f"{hit.document}#{hit.page}")
-    return None if path is None else str(path)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import secrets
 import sys
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
-from rich.markup import escape
 
 from docpruner.cli.arguments import DeviceOption, IndexArgument, TrustOption
-from docpruner.cli.output import console
 from docpruner.errors import DocPrunerError, MissingExtraError
 
 LEAST_TOKEN = 8  # characters
@@ -21,7 +21,7 @@ LEAST_TOKEN = 8  # characters
 def run(
     index: IndexArgument,
     host: Annotated[
-        str, typer.Option("--host", help="The address to listen on; any other needs a token.")
+        str, typer.Option("--host", help="The address to listen on; 0.0.0.0 for all.")
     ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option("--port", "-p", min=0, max=65535, help="0 picks a free one.")
@@ -31,9 +31,12 @@ def run(
         typer.Option(
             "--token",
             envvar="DOCPRUNER_TOKEN",
-            help="A secret that clients must send; safer in the variable than on the command line.",
+            help="A secret that clients must send. Default: a new one each time.",
         ),
     ] = None,
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Let everyone on this computer in.")
+    ] = False,
     allow_changes: Annotated[
         bool, typer.Option("--allow-changes", help="Let clients add and remove documents.")
     ] = False,
@@ -54,9 +57,9 @@ def run(
 ) -> None:
     """Search an index in the browser, and look at what was kept of its pages.
 
-    The page and its API (described at /api/openapi.json) can be reached from this computer only,
-    unless you give another `--host`. Ctrl-C stops the server; pages that are being written are
-    finished first.
+    Open the address that it prints: the token at its end lets you in. The page and its API
+    (described at /api/openapi.json) can be reached from this computer only, unless you give
+    another `--host`. Ctrl-C stops the server; pages that are being written are finished first.
 
     Example: `docpruner serve reports.idx --open`
     """
@@ -69,14 +72,9 @@ def run(
     from docpruner.web.app import make_app
     from docpruner.web.server import address_of, hosts_for, is_loopback, listen, serve
 
-    if token is None and not is_loopback(host):
-        raise DocPrunerError(
-            f"--host {host} lets others in; set DOCPRUNER_TOKEN to a secret that they must know"
-        )
-    if token is not None and len(token) < LEAST_TOKEN:
-        raise DocPrunerError(
-            f"the token is too easy to guess; use at least {LEAST_TOKEN} characters"
-        )
+    if no_token and not is_loopback(host):
+        raise DocPrunerError(f"--host {host} lets others in; leave out --no-token")
+    secret = None if no_token else _secret(token)
     debug = "--debug" in sys.argv
     logging.basicConfig(level=logging.INFO if debug else logging.CRITICAL)
     opened = Index.open(index, device=device, trust_remote_code=trust_remote_code)
@@ -84,17 +82,26 @@ def run(
     listening = listen(host, port)
     app = make_app(
         opened,
-        token=token,
+        token=secret,
         hosts=hosts_for(host),
         allow_changes=allow_changes,
         uploads=uploads,
         max_upload=max_upload * 1_000_000,
     )
     address = address_of(listening)
-    hint = "" if token is None else "?token=…"
-    console().print(
-        f"{escape(str(index))} at {address}{hint}, press Ctrl-C to stop", soft_wrap=True
-    )
+    whole = address if secret is None else f"{address}#token={quote(secret, safe='')}"
+    # a token of one's own is known, and the line may end up in a log
+    typer.echo(f"{index} at {whole if token is None else address} (press Ctrl-C to stop)")
     if open_:
-        typer.launch(address if token is None else f"{address}?token={token}")
+        typer.launch(whole)
     serve(app, listening, debug=debug)
+
+
+def _secret(token: str | None) -> str:
+    if token is None:
+        return secrets.token_urlsafe(24)
+    if len(token.strip()) < LEAST_TOKEN:
+        raise DocPrunerError(
+            f"the token is too easy to guess; use at least {LEAST_TOKEN} characters"
+        )
+    return token.strip()

@@ -5,17 +5,26 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from docpruner.cli.arguments import IndexArgument
-from docpruner.cli.output import JsonOption, console, print_json, shown_bytes, shown_path
+from docpruner.cli.output import (
+    JsonOption,
+    console,
+    plain,
+    print_json,
+    saving,
+    shown_bytes,
+    shown_path,
+    styled,
+)
+from docpruner.cli.tables import plain_table, print_table
 
 if TYPE_CHECKING:
     from docpruner.stores.records import Stats
 
 BAR = 30  # characters of the longest
+LABELS = 25  # characters before a bar
 
 
 def show(index: IndexArgument, json: JsonOption = False) -> None:
@@ -30,17 +39,15 @@ def show(index: IndexArgument, json: JsonOption = False) -> None:
     if json:
         print_json(asdict(stats))
         return
-    show_stats(console(), index, stats)
+    show_stats(index, stats)
 
 
-def show_stats(to: Console, folder: str, stats: Stats) -> None:
+def show_stats(location: str, stats: Stats) -> None:
     settings = stats.settings
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim")
-    table.add_column()
-    table.add_row("index", f"[bold]{escape(shown_path(folder))}[/]")
-    table.add_row("encoder", f"{escape(settings.encoder)}, {settings.dim} dimensions")
-    table.add_row("reduction", escape(settings.spec))
+    table = plain_table()
+    table.add_row("index", plain(shown_path(location), "bold"))
+    table.add_row("encoder", styled(f"{{}}, {settings.dim} dimensions", settings.encoder))
+    table.add_row("reduction", plain(settings.spec))
     kept = "" if settings.importances else "; without the importances of pruned patches"
     table.add_row("codec", f"{settings.codec}, {settings.row_bytes} bytes a vector{kept}")
     missing = f", [yellow]{stats.missing_pages:,} missing[/]" if stats.missing_pages else ""
@@ -50,33 +57,32 @@ def show_stats(to: Console, folder: str, stats: Stats) -> None:
     table.add_row("vectors", f"{stats.vectors:,} of {stats.vectors_unpruned:,}{share}")
     table.add_row("on disk", _on_disk(stats))
     table.add_row("unpruned", f"{shown_bytes(stats.bytes_unpruned_float16)} in float16")
-    to.print(table)
+    print_table(table)
     if stats.pages:
-        to.print(_distribution(stats))
+        to = console()
+        block = "#" if to.options.ascii_only else "█"
+        print_table(_distribution(stats, block, max(1, min(BAR, to.width - LABELS))))
 
 
 def _on_disk(stats: Stats) -> str:
-    text = f"{shown_bytes(stats.bytes_on_disk)}, of that vectors "
-    text += shown_bytes(stats.bytes_of_vectors)
+    text = f"{shown_bytes(stats.bytes_on_disk)}, {shown_bytes(stats.bytes_of_vectors)} of vectors"
     if stats.bytes_unpruned_float16:
-        saved = 1 - stats.bytes_on_disk / stats.bytes_unpruned_float16
-        text += f": [green]{saved:.1%} saved[/]"
+        text += f": {saving(stats.bytes_on_disk, stats.bytes_unpruned_float16)}"
     if stats.bytes_reclaimable:
-        room = shown_bytes(stats.bytes_reclaimable)
-        text += f"; [yellow]{room} can be given back[/] by docpruner compact"
+        text += f"; docpruner compact frees [yellow]{shown_bytes(stats.bytes_reclaimable)}[/]"
     return text
 
 
-def _distribution(stats: Stats) -> Table:
+def _distribution(stats: Stats, block: str, width: int) -> Table:
     """How much was pruned of how many pages."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim")
-    table.add_column(justify="right")
-    table.add_column(style="cyan")
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(style="cyan", no_wrap=True)
     most = max(stats.pruned_histogram)
     there = [step for step, pages in enumerate(stats.pruned_histogram) if pages]
     for step in range(there[0], there[-1] + 1):
         pages = stats.pruned_histogram[step]
         what = f"pruned {step * 10}–{step * 10 + 10}%"
-        table.add_row(what, f"{pages:,}", "█" * -(-pages * BAR // most))
+        table.add_row(what, f"{pages:,}", block * -(-pages * width // most))
     return table

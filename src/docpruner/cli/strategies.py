@@ -8,6 +8,7 @@ from rich import box
 from rich.table import Table
 
 from docpruner.cli.output import JsonOption, console, print_json
+from docpruner.cli.tables import print_table
 from docpruner.reduce import STRATEGIES, Parameter, Strategy
 from docpruner.reduce.strategy import REQUIRED
 
@@ -30,7 +31,7 @@ def show(json: JsonOption = False) -> None:
         lines = [_written(parameter) for parameter in strategy.parameters.values()]
         name = f"[bold cyan]{strategy.name}[/]\n[dim]{strategy.kind}[/]"
         table.add_row(name, "\n".join([f"{strategy.summary}", *lines]))
-    console().print(table)
+    print_table(table)
     console().print("[dim]{…} is the paper's grid, * the default.[/]")
     console().print("[dim]Prune, then merge:[/] docpruner:k=-0.25+sem-cluster:factor=2")
 

@@ -4,6 +4,7 @@ from docpruner.explain.answers import (
     Answer,
     answers,
     matched_words,
+    really_matches,
     region,
     word_number,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "matched_words",
     "page_picture",
     "pruning_view",
+    "really_matches",
     "region",
     "sheet_picture",
     "word_number",

@@ -15,6 +15,12 @@ from docpruner.types import Box, Word
 COUNTS = 0.35  # of the best word's score: what a word of the query needs to be worth mentioning
 MOST_WORDS = 4  # of the page, for one word of the query
 
+# What a word needs for a page to match. Over 480 pages and the built-in encoder, the nearest word
+# of 1 in 8 queries whose words are on no page was nearer than that; of 109 questions about these
+# pages none was farther.
+NEAR_ENOUGH = 0.6
+WEIGHTY_ENOUGH = 0.1  # signs and words like "the" weigh less: their neighbours mean nothing
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -59,6 +65,14 @@ def answers(hit: Hit, words: Sequence[Word] | None = None) -> list[Answer]:
 def matched_words(hit: Hit, words: Sequence[Word] | None = None) -> list[tuple[str, str]]:
     """The words of the query that count most, the best first, each with what answers it."""
     return [(answer.word, answer.text) for answer in answers(hit, words) if answer.counts]
+
+
+def really_matches(hit: Hit) -> bool:
+    """Whether any word of the query has something near it on the page, rather than the nearest of
+    what there is. Holds for an encoder that reads words."""
+    return any(
+        match.closeness >= NEAR_ENOUGH and match.weight >= WEIGHTY_ENOUGH for match in hit.matches
+    )
 
 
 def word_number(hit: Hit, word: str) -> int:

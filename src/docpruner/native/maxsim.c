@@ -4,8 +4,9 @@
  * checks the arguments' meaning, spreads pages over threads and picks the instruction set. The
  * loop itself is in tile.h.
  *
- * With AVX2 or better, rows of integers (int8, binary) are scored in integers: query tokens are
- * rounded to 16 bits, each with its own unit, and products are summed exactly in 32 bits.
+ * With AVX2 or better, rows of integers are scored in integers: query tokens are rounded to 16 bits,
+ * each with its own unit, and products are summed exactly in 32 bits. Codes of four and two bits are
+ * unpacked to the levels they stand for; query tokens come rotated as the stored vectors are.
  */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
@@ -26,7 +27,7 @@
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
-enum codec { FLOAT32, FLOAT16, INT8, BINARY };
+enum codec { FLOAT32, FLOAT16, INT8, BINARY, INT4, INT2, INT1, CODECS };
 
 struct corpus {
     const uint8_t *rows;
@@ -53,6 +54,32 @@ struct scratch {
 #define MAX_TILE_D 8
 
 static int16_t signs_of_byte[256][8];
+
+/* What codes of four and two bits stand for; docpruner.codecs has the same. */
+static const int8_t levels_4[16] = {-104, -79, -62, -48, -36, -25, -15, -5,
+                                    5,    15,  25,  36,  48,  62,  79,  104};
+static const int8_t levels_2[16] = {-10, -3, 3, 10};
+
+/* The largest integer that a row of a codec holds. */
+static int largest_of(enum codec codec)
+{
+    switch (codec) {
+    case INT8: return 127;
+    case INT4: return 104;
+    case INT2: return 10;
+    default: return 1;
+    }
+}
+
+/* The levels of a row of codes, plane after plane, from the byte `from` on. */
+INLINE void levels_portable(const uint8_t *row, size_t bytes, int bits, const int8_t *levels,
+                            size_t from, int16_t *out)
+{
+    const uint8_t mask = (uint8_t)((1 << bits) - 1);
+    for (int plane = 0; plane < 8 / bits; plane++)
+        for (size_t i = from; i < bytes; i++)
+            out[(size_t)plane * bytes + i] = levels[row[i] >> (bits * plane) & mask];
+}
 
 /* The exponent is shifted into place and rescaled, infinities and NaN are patched. */
 static float one_half_portable(const uint8_t *bytes)
@@ -150,6 +177,23 @@ INLINE void halves_avx2(const uint8_t *row, float *out, size_t dim)
     for (; i + 8 <= dim; i += 8)
         _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const void *)(row + 2 * i))));
     halves_portable(row + 2 * i, out + i, dim - i);
+}
+INLINE void levels_avx2(const uint8_t *row, size_t bytes, const int bits, const int8_t *levels,
+                        int16_t *out)
+{
+    const __m128i table = _mm_loadu_si128((const void *)levels);
+    const __m128i mask = _mm_set1_epi8((char)((1 << bits) - 1));
+    size_t i = 0;
+    for (; i + 16 <= bytes; i += 16) {
+        __m128i codes = _mm_loadu_si128((const void *)(row + i));
+        for (int plane = 0; plane < 8 / bits; plane++) {
+            __m128i level = _mm_shuffle_epi8(table, _mm_and_si128(codes, mask));
+            _mm256_storeu_si256((void *)(out + (size_t)plane * bytes + i),
+                                _mm256_cvtepi8_epi16(level));
+            codes = _mm_srli_epi16(codes, bits);
+        }
+    }
+    levels_portable(row, bytes, bits, levels, i, out);
 }
 #include "tile.h"
 #include "tile_undef.h"
@@ -331,7 +375,7 @@ static void pack_token(const struct packed *q, const struct corpus *c, const str
             memcpy(place + i * step, token + i, 4);
         return;
     }
-    double factor = integer_factor(token, c->dim, c->codec == INT8 ? 127 : 1);
+    double factor = integer_factor(token, c->dim, largest_of(c->codec));
     q->units[index] = factor > 0 ? 1 / factor : 0;
     for (size_t i = 0; i < c->dim; i++) {
         int16_t word = (int16_t)lrint(token[i] * factor);
@@ -347,7 +391,7 @@ static int pack(struct packed *q, const struct corpus *c, const struct isa *isa,
     q->groups = (count + group_lanes - 1) / group_lanes;
     size_t in_last = count - (q->groups - 1) * group_lanes;
     q->last_registers = (int)((in_last + isa->lanes - 1) / isa->lanes);
-    q->integers = isa->integers && (c->codec == INT8 || c->codec == BINARY);
+    q->integers = isa->integers && c->codec >= INT8;
     q->steps = q->integers ? (c->dim + 1) / 2 : c->dim;
     q->group_bytes = 4 * group_lanes * q->steps;
     q->tokens = calloc(q->groups, q->group_bytes); /* unused lanes and an odd last half are zero */
@@ -438,12 +482,14 @@ static const char *arrange(struct job *job, const Py_buffer *tokens, const Py_bu
                            const Py_buffer *rows, const Py_buffer *page_offsets,
                            const Py_buffer *scores, Py_ssize_t dim, int codec, const char *isa)
 {
-    if (dim < 1 || codec < FLOAT32 || codec > BINARY)
+    if (dim < 1 || codec < FLOAT32 || codec >= CODECS)
         return "dim or codec is out of range";
     struct corpus *c = &job->corpus;
     c->dim = (size_t)dim;
     c->codec = (enum codec)codec;
-    const size_t strides[] = {4 * c->dim, 2 * c->dim, c->dim + 2, (c->dim + 7) / 8};
+    const size_t strides[] = {4 * c->dim,           2 * c->dim,           c->dim + 2,
+                              (c->dim + 7) / 8,     (c->dim + 1) / 2 + 2, (c->dim + 3) / 4 + 2,
+                              (c->dim + 7) / 8 + 2};
     c->stride = strides[codec];
     c->rows = rows->buf;
     c->binary_unit = (float)(1 / sqrt((double)dim));

@@ -78,16 +78,23 @@ INLINE void ISA(tile_int)(const int16_t *const *docs, const float *scales, const
 INLINE void ISA(widen_int)(const struct corpus *c, const uint8_t *row, int16_t *restrict out,
                            float *scale)
 {
-    if (c->codec == INT8) {
-        const int8_t *restrict bytes = (const int8_t *)row;
+    const int8_t *restrict bytes = (const int8_t *)row;
+    switch (c->codec) {
+    case INT8:
         for (size_t i = 0; i < c->dim; i++)
             out[i] = bytes[i];
-        *scale = one_half(row + c->dim);
-    } else {
+        break;
+    case INT4:
+        levels_avx2(row, c->stride - 2, 4, levels_4, out);
+        break;
+    case INT2:
+        levels_avx2(row, c->stride - 2, 2, levels_2, out);
+        break;
+    default: /* signs */
         for (size_t i = 0; i < (c->dim + 7) / 8; i++)
             memcpy(out + 8 * i, signs_of_byte[row[i]], 16);
-        *scale = c->binary_unit;
     }
+    *scale = c->codec == BINARY ? c->binary_unit : one_half(row + c->stride - 2);
 }
 #endif
 
@@ -110,9 +117,22 @@ INLINE void ISA(widen_float)(const struct corpus *c, const uint8_t *row, float *
             out[i] = bytes[i] * scale;
         break;
     case BINARY:
+    case INT1:
+        scale = c->codec == BINARY ? c->binary_unit : one_half(row + c->stride - 2);
         for (size_t i = 0; i < c->dim; i++)
-            out[i] = signs_of_byte[row[i / 8]][i % 8] * c->binary_unit;
+            out[i] = signs_of_byte[row[i / 8]][i % 8] * scale;
         break;
+    case INT4:
+    case INT2:
+    default: {
+        const int bits = c->codec == INT4 ? 4 : 2;
+        const int8_t *levels = bits == 4 ? levels_4 : levels_2;
+        const size_t width = c->stride - 2;
+        scale = one_half(row + width);
+        for (size_t start = 0, plane = 0; start < c->dim; start += width, plane += (size_t)bits)
+            for (size_t i = 0; i < width && start + i < c->dim; i++)
+                out[start + i] = levels[row[i] >> plane & ((1 << bits) - 1)] * scale;
+    }
     }
 }
 

@@ -17,7 +17,7 @@ Rect = tuple[int, int, int, int]  # x0, y0, x1, y1 in pixels, the last two exclu
 Size = tuple[int, int]
 
 RINGS = 6  # of spots around a place
-LIT_COSTS, PRINT_COSTS = 4.0, 1.0  # to hide a tag's area of either, in heights of tags off it
+LIT_COSTS, PRINT_COSTS = 4.0, 2.0  # to hide a tag's area of either, in heights of tags off it
 FAR = 0.12  # what each height away costs
 CONTRAST = 48  # grey levels within a few pixels: something is printed there
 
@@ -126,10 +126,10 @@ def _corners(tag: Size, place: Rect, gap: int) -> Iterator[tuple[float, tuple[in
     """Top left corners around a place, each with its distance in heights of the tag."""
     (wide, high), (x0, y0, x1, y1) = tag, place
     middle = (y0 + y1 - high) // 2
-    for ring in np.arange(0, RINGS, 0.5).tolist():
+    for ring in np.arange(0, RINGS, 0.25).tolist():
         off = round(ring * high)
         for y in (y0 - gap - high - off, y1 + gap + off):
-            for x in (x0, x1 - wide, (x0 + x1 - wide) // 2):
+            for x in (x0, x1 - wide, (x0 + x1 - wide) // 2, x0 - wide // 2, x1 - wide // 2):
                 yield ring, (x, y)
         for x in (x1 + gap + off, x0 - gap - wide - off):
             yield ring, (x, middle)

@@ -1,4 +1,4 @@
-"""A stricter reduction of what an index holds, from what it holds."""
+"""A stricter reduction, or a smaller codec, of what an index holds, from what it holds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from docpruner.codecs import encode
+from docpruner.codecs import CodecName, bytes_per_vector, encode
 from docpruner.encoders.registry import EncoderName
 from docpruner.errors import SpecError
 from docpruner.reduce import Reducer, reducer
@@ -22,44 +22,52 @@ from docpruner.types import PageEmbedding, Reduction
 
 @dataclass(frozen=True)
 class Pruned:
-    """How many vectors an index has, and had."""
+    """How many vectors an index has, and had, and their bytes."""
 
     before: int
     after: int
+    bytes_before: int = 0
+    bytes_after: int = 0
 
 
 def prune(
     store: Store,
-    spec: str,
+    spec: str | None = None,
     *,
+    codec: CodecName | None = None,
     dry_run: bool = False,
     wait: float = WAIT,
     progress: Progress | None = None,
 ) -> Pruned:
-    """Reduce every page of an index by `spec`, as if it had been indexed with it.
+    """Reduce every page of an index by `spec`, as if it had been indexed with it, or write its
+    vectors in another `codec`, or both.
 
     The spec may be another threshold on the importances that keeps no patch that is gone already,
     or the index's own spec with more stages (`docpruner:k=-0.25+sem-cluster:factor=2`). Either all
-    pages are changed or none. Vectors that are merged are rounded by the codec a second time.
-    With `dry_run`, only says what would be left.
+    pages are changed or none. Where strategies look at vectors, they see them as they are stored;
+    vectors that are merged, or get another codec, are rounded a second time. With `dry_run`, only
+    says what would be left.
     """
-    new = reducer(spec)
     with store.reader() as reader:
-        if new == reducer(reader.settings.spec):
+        own = reader.settings
+        new, to = reducer(spec or own.spec), codec or own.codec
+        bytes_per_vector(to, own.dim)  # refuses a codec that there isn't
+        if new == reducer(own.spec) and to == own.codec:
             vectors = reader.stats().vectors
-            return Pruned(vectors, vectors)
+            return Pruned(vectors, vectors, vectors * own.row_bytes, vectors * own.row_bytes)
     with unwarned():
         if dry_run:
-            return _tried(store, new, progress)
+            return _tried(store, new, to, progress)
         with store.writer(wait) as writer:
-            change = _Stricter(writer.settings, new)
-            writer.rewrite(change, replace(writer.settings, spec=str(new)), progress)
+            change = _Stricter(writer.settings, new, to)
+            settings = replace(writer.settings, spec=str(new), codec=to)
+            writer.rewrite(change, settings, progress)
             return change.done
 
 
-def _tried(store: Store, new: Reducer, progress: Progress | None) -> Pruned:
+def _tried(store: Store, new: Reducer, codec: CodecName, progress: Progress | None) -> Pruned:
     with store.reader() as reader:
-        change = _Stricter(reader.settings, new)
+        change = _Stricter(reader.settings, new, codec)
         names = reader.pages()
         for done, name in enumerate(names, 1):
             page = reader.page(*name)
@@ -71,12 +79,12 @@ def _tried(store: Store, new: Reducer, progress: Progress | None) -> Pruned:
 
 
 class _Stricter:
-    def __init__(self, settings: Settings, new: Reducer) -> None:
+    def __init__(self, settings: Settings, new: Reducer, codec: CodecName) -> None:
         old = reducer(settings.spec)
-        self._settings, self._old, self._new = settings, old, new
+        self._settings, self._old, self._new, self._codec = settings, old, new, codec
         self.done = Pruned(0, 0)
         self._prompt = EncoderName.read(settings.encoder).prompt
-        if not settings.importances:
+        if not settings.importances and new != old:
             raise SpecError(
                 "the index was made without the importances of its patches; index the documents "
                 f"again with {new}"
@@ -96,11 +104,22 @@ class _Stricter:
 
     def __call__(self, page: StoredPage) -> StoredPage:
         new = self._changed(page)
-        before, after = len(page.vectors), len(new.vectors)
-        self.done = Pruned(self.done.before + before, self.done.after + after)
+        done = self.done
+        self.done = Pruned(
+            done.before + len(page.vectors),
+            done.after + len(new.vectors),
+            done.bytes_before + page.vectors.nbytes,
+            done.bytes_after + new.vectors.nbytes,
+        )
         return new
 
     def _changed(self, stored: StoredPage) -> StoredPage:
+        new = stored if self._new == self._old else self._reduced(stored)
+        if new.vectors.codec == self._codec:
+            return new
+        return replace(new, vectors=encode(new.vectors.decode(), self._codec))
+
+    def _reduced(self, stored: StoredPage) -> StoredPage:
         page, before = _rebuilt(stored)
         page = replace(page, prompt=self._prompt)
         after = self._reduce(page, before)
@@ -111,7 +130,7 @@ class _Stricter:
             rows = stored.vectors.rows[[place[source] for source in after.sources.tolist()]]
             vectors = replace(stored.vectors, rows=rows)
         else:
-            vectors = encode(after.vectors, self._settings.codec)
+            vectors = encode(after.vectors, self._codec)
         return replace(stored, vectors=vectors, provenance=provenance)
 
     def _further(self, page: PageEmbedding, before: Reduction) -> Reduction:

@@ -104,10 +104,17 @@ def matches(question: Question, page: StoredPage) -> tuple[Match, ...]:
     # (words, stored vectors); by BLAS, its idle threads would slow the next search down
     similarities = np.einsum("wd,vd->wv", question.vectors, page.vectors.decode())
     best = np.argmax(similarities, axis=1)
+    weights = np.linalg.norm(question.vectors, axis=1)
     origin = page.provenance
     return tuple(
-        Match(word, float(row[at]), origin.boxes_of(int(at)), origin.words_of(int(at)))
-        for word, row, at in zip(question.words, similarities, best, strict=True)
+        Match(
+            word=word,
+            score=float(row[at]),
+            boxes=origin.boxes_of(int(at)),
+            found=origin.words_of(int(at)),
+            weight=float(weight),
+        )
+        for word, row, at, weight in zip(question.words, similarities, best, weights, strict=True)
     )
 
 

@@ -76,7 +76,7 @@ def _begin(app: FastAPI, index: Index, options: ServerOptions) -> None:
     state.options = options
     state.pools = Pools()
     state.view = IndexView(index)
-    state.drawings = Drawings()
+    state.drawings = Drawings(state.view.files)
     state.reductions = Reductions(state.view)
     state.jobs = Jobs(state.view)
     state.on_exit = ExitStack()

@@ -31,7 +31,7 @@ BODY = {"required": True, "content": {"multipart/form-data": {"schema": FILES}}}
 @changes.post(
     "/documents",
     status_code=202,
-    responses=described(400, 408, 413),
+    responses=described(400, 408, 413, 507),
     openapi_extra={"requestBody": BODY},
 )
 @changes_index(takes_files=True)
@@ -56,7 +56,7 @@ async def job(jobs: TheJobs, job: Annotated[str, PathPart(max_length=40)]) -> Jo
     return jobs.described(job)
 
 
-@changes.delete("/documents/{document}", responses=described(404, 409))
+@changes.delete("/documents/{document}", responses=described(404, 409, 507))
 @changes_index()
 async def delete(view: TheView, pools: ThePools, document: DocumentId) -> DeletedResponse:
     """Take a document out of the index. Its file stays where it is."""

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from docpruner.stores.records import StoredPage
+from docpruner.stores.records import DocumentEntry, StoredPage
+from docpruner.web.error_responses import Refused
+from docpruner.web.indexed_files import FileState, IndexedFiles
 from docpruner.web.lru_cache import LruCache
-from docpruner.web.readers import DRAWING_SECONDS, ReaderPool, state_of
+from docpruner.web.readers import DRAWING_SECONDS, ReaderPool
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -29,14 +31,15 @@ Overlay = Callable[["Image"], "Image"]
 class Drawing:
     """A page to draw: from this file, so wide, with something over it."""
 
+    entry: DocumentEntry
     page: StoredPage
     width: int
     overlay: Overlay | None = None
     what: str = ""  # the overlay, in words that tell it from any other
 
-    def tag(self) -> str:
+    def tag(self, file: FileState) -> str:
         """Another one whenever the picture would be another."""
-        text = repr((state_of(self.page.document), self.page.number, self.width, self.what))
+        text = repr((file, self.page.number, self.width, self.what))
         return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
     @property
@@ -49,7 +52,8 @@ class Drawing:
 
 
 class Drawings:
-    def __init__(self) -> None:
+    def __init__(self, files: IndexedFiles) -> None:
+        self._files = files
         self._small = ReaderPool(SMALL_READERS, seconds=DRAWING_SECONDS)
         self._large = ReaderPool(LARGE_READERS, seconds=DRAWING_SECONDS)
         self._kept: LruCache[str, bytes] = LruCache(BYTES_KEPT)
@@ -62,10 +66,16 @@ class Drawings:
         self._small.close()
         self._large.close()
 
+    def tag(self, drawing: Drawing) -> str:
+        """What tells the picture from any other; refused if its file is not what was indexed."""
+        return drawing.tag(self._files.state(drawing.entry))
+
     def draw(self, drawing: Drawing, tag: str) -> bytes:
         picture = self._kept.get(tag)
         if picture is None:
             picture = _packed(self._picture(drawing))
+            if self.tag(drawing) != tag:  # somebody was at the file meanwhile
+                raise Refused(409, "the file has just been changed; try again")
             self._kept.put(tag, picture, len(picture))
         return picture
 

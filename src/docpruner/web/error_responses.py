@@ -15,7 +15,9 @@ from docpruner.errors import (
     DocPrunerError,
     EncoderError,
     FilterError,
-    IndexStateError,
+    IndexBusyError,
+    IndexClosedError,
+    IndexWriteError,
     PageError,
     ReductionError,
     SpecError,
@@ -37,12 +39,18 @@ CODES = {
     422: "invalid",
     429: "busy",
     500: "internal",
+    503: "stopping",
+    507: "cannot_write",
 }
 
 FRAMEWORK = {404: "no such address", 405: "this address doesn't support that method"}
 INTERNAL = "something went wrong on the server; run docpruner --debug serve to see what"
 DAMAGED = "part of the index is damaged; run docpruner verify on it"
 BUSY = "another process is writing to the index; try again when it has finished"
+CANT_WRITE = "the index can't be written to; its disk may be full or read-only"
+STOPPING = "the server is shutting down"
+ENCODER = "the encoder of the index can't be used; run docpruner --debug serve to see why"
+UNREADABLE = "the page can't be read from its file; index it again"
 
 
 class Refused(HTTPException):
@@ -85,15 +93,31 @@ def _invalid(_: Request, error: Exception) -> JSONResponse:
     return error_response(422, "; ".join(texts))
 
 
+def public_answer(error: DocPrunerError) -> tuple[int, str]:
+    """A status, and what may be said: of errors that may name a folder or quote a file, only what
+    they mean."""
+    for kind, answer in ANSWERS.items():
+        if isinstance(error, kind):
+            return answer
+    if isinstance(error, FilterError | SpecError | ReductionError):
+        return 422, str(error)
+    return 500, INTERNAL
+
+
+ANSWERS: dict[type[DocPrunerError], tuple[int, str]] = {
+    PageError: (422, UNREADABLE),
+    EncoderError: (500, ENCODER),
+    IndexBusyError: (409, BUSY),
+    IndexWriteError: (507, CANT_WRITE),
+    IndexClosedError: (503, STOPPING),
+    DamagedIndexError: (500, DAMAGED),
+}
+
+
 def _known(_: Request, error: Exception) -> JSONResponse:
-    """An error of the package's own. Of those that may name a folder, only what it means."""
-    if isinstance(error, FilterError | SpecError | ReductionError | EncoderError):
-        return error_response(422, str(error))
-    if isinstance(error, PageError):
-        gone = error.reason == "does not exist"
-        status, reason = (404, "its file is gone") if gone else (422, error.reason)
-        return error_response(status, f"{reason}; {error.remedy}")
-    log.error("%s", error)
-    if isinstance(error, IndexStateError):
-        return error_response(409, BUSY)
-    return error_response(500, DAMAGED if isinstance(error, DamagedIndexError) else INTERNAL)
+    status, message = (500, INTERNAL)
+    if isinstance(error, DocPrunerError):
+        status, message = public_answer(error)
+    if message != str(error):
+        log.error("%s", error)
+    return error_response(status, message)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import stat
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+from typing import BinaryIO
+from urllib.parse import quote
 
 from fastapi import APIRouter
-from starlette.responses import FileResponse
+from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
-from docpruner.pages.files import SUFFIXES
 from docpruner.web.error_responses import Refused, described
 from docpruner.web.index_view import IndexView
 
@@ -27,6 +28,8 @@ KINDS = {
     ".tiff": "image/tiff",
     ".webp": "image/webp",
 }
+BYTES = "application/octet-stream"
+PART = 256 << 10  # bytes
 SANDBOX = {"Content-Security-Policy": "default-src 'none'; sandbox", "Cache-Control": "no-store"}
 
 static_routes = APIRouter(include_in_schema=False)
@@ -52,19 +55,33 @@ def static_file(name: str) -> FileResponse:
     return FileResponse(path, media_type=KINDS[path.suffix], headers=headers)
 
 
-def original_file(view: IndexView, document: str, number: int) -> FileResponse:
+def original_file(view: IndexView, document: str, number: int) -> Response:
     """To be saved, not shown: an indexed file may come from anywhere."""
     entry, _ = view.page(document, number)
-    path = Path(entry.name)
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES or not _is_regular(path):
-        raise Refused(404, f"the file of {path.name} is gone; index it again, or remove it")
-    return FileResponse(path, media_type=KINDS[suffix], filename=path.name, headers=SANDBOX)
+    path = PurePath(entry.name)
+    file, state = view.files.open(entry)
+    return OpenFileResponse(file, state.bytes, path.name, KINDS.get(path.suffix.lower(), BYTES))
 
 
-def _is_regular(path: Path) -> bool:
-    """False for a link too: files are indexed under their real paths, so it came later."""
-    try:
-        return stat.S_ISREG(path.lstat().st_mode) and os.access(path, os.R_OK)
-    except (OSError, ValueError):
-        return False
+class OpenFileResponse(StreamingResponse):
+    """A file that is open already, to be saved under a name; it is closed in the end."""
+
+    def __init__(self, file: BinaryIO, size: int, name: str, kind: str) -> None:
+        quoted = quote(name, safe="", errors="surrogatepass")
+        named = f'filename="{name}"' if quoted == name else f"filename*=utf-8''{quoted}"
+        headers = {"Content-Disposition": f"attachment; {named}", "Content-Length": str(size)}
+        super().__init__(_parts(file, size), headers=SANDBOX | headers, media_type=kind)
+        self._file = file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._file.close()
+
+
+def _parts(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """As many bytes as were promised, should the file be growing."""
+    while size > 0 and (part := file.read(min(PART, size))):
+        size -= len(part)
+        yield part

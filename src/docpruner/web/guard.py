@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
@@ -29,6 +30,7 @@ AROUND_FILES = 1 << 20  # bytes that an upload may have besides its files
 BODY_SECONDS = 30.0  # without another byte
 WHOLE_BODY_SECONDS = 900.0
 SAFE = ("GET", "HEAD", "OPTIONS")
+PUBLIC = re.compile(r"/(static/.*|api/health)?")  # the page itself, which asks for the token
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -99,8 +101,8 @@ class Guard:
         host, method, path = headers.get("host", ""), scope["method"], scope["path"]
         if self._options.hosts is not None and _without_port(host) not in self._options.hosts:
             raise Refused(421, "this server answers to localhost and 127.0.0.1 only")
-        if path.startswith("/api/") and path != "/api/health":
-            self._check_token(headers, scope["query_string"])
+        if method not in SAFE or not PUBLIC.fullmatch(path):
+            self._check_token(headers)
             _check_site(headers, host, method)
         largest = SMALL_BODY
         if method not in SAFE and self._change(scope).takes_files:
@@ -122,15 +124,13 @@ class Guard:
             raise Refused(403, "changes are not allowed; start the server with --allow-changes")
         return change
 
-    def _check_token(self, headers: Headers, query: bytes) -> None:
+    def _check_token(self, headers: Headers) -> None:
+        """Sent as a header, never in an address: addresses are logged on their way."""
         token = self._options.token
         if token is None:
             return
         kind, _, text = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer":
-            given = text.strip().encode("latin-1")  # the bytes as they came
-        else:
-            given = parse_qs(query.decode("latin-1")).get("token", [""])[0].encode()
+        given = text.strip().encode("latin-1") if kind.lower() == "bearer" else b""  # as it came
         if not hmac.compare_digest(given, token.encode()):
             raise Refused(401, "send the server's token in a header: Authorization: Bearer …")
 

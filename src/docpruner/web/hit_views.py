@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from docpruner.explain import matched_words
 from docpruner.hits import Hit
@@ -10,9 +11,18 @@ from docpruner.types import Word
 from docpruner.web.names import document_id
 from docpruner.web.schemas import HitResponse, MatchedWord, MatchResponse, json_values
 
+SNIPPET = 140  # characters
+NEAR_ZERO = 0.1  # of the score of a word; what answers a question has more than five times that
+
+
+def nothing_matches(hits: Sequence[Hit]) -> bool:
+    """Whether no word of the query means anything to the best page: all are as the, of, and."""
+    return bool(hits) and max(match.score for match in hits[0].matches) < NEAR_ZERO
+
 
 def hit_response(rank: int, hit: Hit, name: str, words: Sequence[Word] | None) -> HitResponse:
     """`words` are those of the page; None leaves out what they would tell."""
+    readable = replace(hit, recognised=tuple(words)) if words else hit
     matched = [] if words is None else matched_words(hit, words)
     return HitResponse(
         rank=rank,
@@ -21,6 +31,7 @@ def hit_response(rank: int, hit: Hit, name: str, words: Sequence[Word] | None) -
         page=hit.page,
         score=round(hit.score, 4),
         metadata=json_values(hit.metadata),
+        snippet=readable.snippet(SNIPPET) if words is not None and readable.recognised else "",
         matched=[MatchedWord(query=word, page=text) for word, text in matched],
         matches=[
             MatchResponse(

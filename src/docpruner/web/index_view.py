@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from docpruner.errors import AddError
+from docpruner.errors import AddError, EncoderError
 from docpruner.facade import Index
 from docpruner.hits import Hit
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.stores.contract import Reader
 from docpruner.stores.records import DocumentEntry, StoredPage
 from docpruner.web.error_responses import Refused
-from docpruner.web.hit_views import hit_response
+from docpruner.web.hit_views import hit_response, nothing_matches
+from docpruner.web.indexed_files import IndexedFiles
 from docpruner.web.lru_cache import LruCache
 from docpruner.web.names import document_id, short_names
-from docpruner.web.options import ServerOptions
 from docpruner.web.readers import PageWords
 from docpruner.web.schemas import (
     DocumentResponse,
     HitResponse,
-    IndexSettings,
     SearchResponse,
-    StatsResponse,
     json_values,
 )
+
+log = logging.getLogger(__name__)
 
 READING_SECONDS = 1.0  # for the words of all hits of a search
 ANSWERS_KEPT = 64  # whose words may be asked for next
@@ -66,7 +68,8 @@ class IndexView:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self._words = PageWords()
+        self.files = IndexedFiles(index.file_of)
+        self._words = PageWords(self.files)
         self._searching = threading.Lock()  # tokenizers must not be used by two threads at once
         self._documents: Documents | None = None
         self._answers: LruCache[tuple[Hashable, str], list[Hit]] = LruCache(ANSWERS_KEPT)
@@ -81,19 +84,6 @@ class IndexView:
             _ = self.index.encoder
         self.documents()
         self._words.warm_up()
-
-    def stats(self, options: ServerOptions) -> StatsResponse:
-        stats = self.index.stats()
-        settings = stats.settings
-        named = asdict(settings) | {"encoder": _without_folders(settings.encoder)}
-        return StatsResponse(
-            **asdict(stats) | {"settings": IndexSettings(**named)},
-            name=_last_part(self.index.location),
-            row_bytes=settings.row_bytes,
-            changes_allowed=options.allow_changes,
-            max_upload=options.max_upload,
-            max_files=options.max_files,
-        )
 
     # ------------------------------------------------------------------ documents and pages
 
@@ -163,7 +153,12 @@ class IndexView:
         hits = self._hits(request)
         milliseconds = round(1000 * (time.monotonic() - began), 1)
         responses = self._described(hits, words=words)
-        return SearchResponse(query=request.query, milliseconds=milliseconds, hits=responses)
+        return SearchResponse(
+            query=request.query,
+            milliseconds=milliseconds,
+            nothing_matches=nothing_matches(hits),
+            hits=responses,
+        )
 
     def hit(self, query: str, document: str, number: int) -> HitResponse:
         """What one page has to say to a query, in words too."""
@@ -175,7 +170,7 @@ class IndexView:
         key = (self.documents().version, repr((query, entry.name, number)))
         known = self._answers.get(key)
         if known is None:
-            with self._searching:
+            with self._encoding():
                 hit = self.index.hit(query, entry.name, number)
             if hit is None:
                 raise Refused(404, "that page has just been removed from the index")
@@ -188,7 +183,7 @@ class IndexView:
         known = self._answers.get((version, repr(request)))
         if known is not None:
             return known
-        with self._searching:
+        with self._encoding():
             hits = self.index.search(
                 request.query,
                 request.k,
@@ -200,10 +195,23 @@ class IndexView:
             self._answers.put((version, repr(request)), hits)
         return hits
 
+    @contextmanager
+    def _encoding(self) -> Iterator[None]:
+        """For one query at a time; what the encoder can't read is the query's fault."""
+        with self._searching:
+            _ = self.index.encoder  # it is not if it can't be loaded
+            try:
+                yield
+            except EncoderError as error:
+                log.info("%s", error)
+                raise Refused(422, "q: the encoder can't read this query") from None
+
     def _described(self, hits: Sequence[Hit], *, words: bool) -> list[HitResponse]:
         documents = self.documents()
-        unread = [(hit.document, hit.page) for hit in hits if words and not hit.tells_words]
-        read = self._words.of(unread, READING_SECONDS)
+        unread = [hit for hit in hits if words and not hit.tells_words]
+        entries = [(documents.by_id.get(document_id(hit.document)), hit.page) for hit in unread]
+        there = [(entry, page) for entry, page in entries if entry is not None]
+        read = self._words.of(there, READING_SECONDS)
         return [
             hit_response(
                 rank,
@@ -213,16 +221,3 @@ class IndexView:
             )
             for rank, hit in enumerate(hits, 1)
         ]
-
-
-def _without_folders(encoder: str) -> str:
-    """A model in a folder by the folder's name; others have no path to hide."""
-    return Path(encoder).name if Path(encoder).is_absolute() else encoder
-
-
-def _last_part(location: str) -> str:
-    """Of a path or an address: the rest is nobody's business."""
-    if "://" not in location:
-        return Path(location).resolve().name
-    scheme, _, rest = location.partition("://")
-    return rest.rstrip("/").rpartition("/")[2].rpartition("@")[2].partition("?")[0] or scheme

@@ -13,9 +13,9 @@ from pathlib import Path
 from queue import Full, Queue
 from typing import Literal
 
-from docpruner.errors import IndexStateError
+from docpruner.errors import DocPrunerError
 from docpruner.pipeline.add_report import AddReport
-from docpruner.web.error_responses import BUSY, INTERNAL, Refused
+from docpruner.web.error_responses import INTERNAL, Refused, public_answer
 from docpruner.web.index_view import IndexView
 from docpruner.web.schemas import JobProblem, JobResponse
 
@@ -132,9 +132,9 @@ class Jobs:
             return
         except StoppedError:
             job.error = STOPPED
-        except IndexStateError as error:
+        except DocPrunerError as error:
             log.error("%s", error)
-            job.error = BUSY
+            _, job.error = public_answer(error)
         except Exception:  # the next job has to run all the same
             log.exception("an upload failed")
             job.error = INTERNAL

@@ -51,13 +51,13 @@ def page_drawing(
     word: int | None,
 ) -> Drawing:
     """A picture to be made; what lies over the page is worked out only when it is."""
-    _, page = view.page(document, number)
+    entry, page = view.page(document, number)
     if overlay is None:
-        return Drawing(page, width)
+        return Drawing(entry, page, width)
     if overlay == "kept":
         pruning = pruning_view(page, stored_with=view.index.settings.spec)
         what = f"kept {page.fingerprint}"
-        return Drawing(page, width, lambda image: page_picture(pruning, image), what)
+        return Drawing(entry, page, width, lambda image: page_picture(pruning, image), what)
     if query is None or not query.strip():
         raise Refused(422, "overlay=match needs q, the query whose matches to show")
     asked = query
@@ -68,4 +68,4 @@ def page_drawing(
             raise Refused(422, f"word: the query has {len(hit.matches)}, counted from 0")
         return hit_picture(hit, word=word, image=image)
 
-    return Drawing(page, width, lit, f"match {page.fingerprint} {word} {query}")
+    return Drawing(entry, page, width, lit, f"match {page.fingerprint} {word} {query}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +11,11 @@ from queue import Empty, LifoQueue
 from typing import TYPE_CHECKING
 
 from docpruner.errors import PageError
-from docpruner.pages.problems import unreachable
 from docpruner.pages.reader import PageReader, page_or_raise
+from docpruner.stores.records import DocumentEntry
 from docpruner.types import Page, Word
 from docpruner.web.error_responses import Refused
+from docpruner.web.indexed_files import FileState, IndexedFiles
 from docpruner.web.lru_cache import LruCache
 
 if TYPE_CHECKING:
@@ -28,16 +28,7 @@ WORDS_KEPT = 256  # pages
 WORDS_SECONDS, DRAWING_SECONDS = 5.0, 30.0
 PATIENCE = 60.0  # seconds until a reader is free
 
-Place = tuple[str, int]  # path of a file, number of a page
-FileState = tuple[str, int, int]  # a file as it is now: path, time of change, bytes
-
-
-def state_of(path: str) -> FileState:
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError) as error:
-        raise unreachable(path, error) from None
-    return path, status.st_mtime_ns, status.st_size
+Place = tuple[str, int]  # name of a document, number of a page
 
 
 class ReaderPool:
@@ -87,9 +78,10 @@ class ReaderPool:
 
 
 class PageWords:
-    """The words of pages, as they stand in the files."""
+    """The words of pages, as they stand in the files that were indexed."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: IndexedFiles) -> None:
+        self._files = files
         self._readers = ReaderPool(WORDS_READERS, seconds=WORDS_SECONDS)
         self._threads = ThreadPoolExecutor(WORDS_READERS, "docpruner-words")
         self._kept: LruCache[tuple[FileState, int], tuple[Word, ...]] = LruCache(WORDS_KEPT)
@@ -99,25 +91,36 @@ class PageWords:
         self._threads.shutdown()
         self._readers.close()
 
-    def of(self, pages: Iterable[Place], seconds: float) -> dict[Place, tuple[Word, ...]]:
-        """The words by path and number; none of pages that can't be read, or not in time."""
+    def of(
+        self, pages: Iterable[tuple[DocumentEntry, int]], seconds: float
+    ) -> dict[Place, tuple[Word, ...]]:
+        """The words of pages; none of those that can't be read, or not in time."""
         until = time.monotonic() + seconds
+        entries: dict[str, DocumentEntry] = {}
         numbers: dict[str, list[int]] = {}
-        for path, number in pages:
-            numbers.setdefault(path, []).append(number)
-        work = [self._threads.submit(self._of_file, *item, until) for item in numbers.items()]
+        for entry, number in pages:
+            entries[entry.name] = entry
+            numbers.setdefault(entry.name, []).append(number)
+        work = [
+            self._threads.submit(self._of_file, entries[name], some, until)
+            for name, some in numbers.items()
+        ]
         return {place: words for done in work for place, words in done.result().items()}
 
     def _of_file(
-        self, path: str, numbers: Sequence[int], until: float
+        self, entry: DocumentEntry, numbers: Sequence[int], until: float
     ) -> dict[Place, tuple[Word, ...]]:
+        path = entry.name
         try:
-            state = state_of(path)
+            state = self._files.state(entry)
             kept = {number: self._kept.get((state, number)) for number in numbers}
             missing = [number for number, words in kept.items() if words is None]
             while missing and time.monotonic() < until:
                 some, missing = missing[:AT_ONCE], missing[AT_ONCE:]
-                for number, page in zip(some, self._read(path, some), strict=True):
+                pages = self._read(path, some)
+                if self._files.state(entry) != state:  # somebody was at it meanwhile
+                    return {}
+                for number, page in zip(some, pages, strict=True):
                     kept[number] = () if isinstance(page, PageError) else page.words
                     self._kept.put((state, number), kept[number] or ())
         except (PageError, Refused):

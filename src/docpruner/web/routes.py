@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from docpruner.explain import WhatIf
 from docpruner.search.filters import read_metadata, read_pages
@@ -32,6 +32,7 @@ from docpruner.web.schemas import (
     SearchResponse,
     StatsResponse,
 )
+from docpruner.web.stats_view import stats_response
 
 routes = APIRouter(prefix="/api")
 
@@ -55,7 +56,7 @@ async def health() -> HealthResponse:
 
 @routes.get("/stats", responses=described())
 async def stats(view: TheView, pools: ThePools, options: TheOptions) -> StatsResponse:
-    return await pools.light.run(lambda: view.stats(options))
+    return await pools.light.run(lambda: stats_response(view.index, options))
 
 
 @routes.get("/documents", responses=described())
@@ -76,7 +77,7 @@ async def search(
     metadata: Annotated[list[Short] | None, Query(max_length=10, examples=[["year=2024"]])] = None,
     words: bool = True,
 ) -> SearchResponse:
-    """The best pages. `words=false` answers sooner, but leaves `matched` empty."""
+    """The best pages. `words=false` answers sooner, but leaves `matched` and `snippet` empty."""
     request = SearchRequest(_not_blank(q), k, document, read_pages(pages), read_metadata(metadata))
     return await pools.search.run(lambda: view.search(request, words=words))
 
@@ -100,7 +101,7 @@ async def hit(
 @routes.get(
     "/pages/{document}/{number}/image",
     response_class=Response,
-    responses={**PICTURE, **described(404)},
+    responses={**PICTURE, **described(404, 409)},
 )
 async def image(
     view: TheView,
@@ -118,7 +119,7 @@ async def image(
 
     def work() -> Response:
         drawing = page_drawing(view, document, number, width, overlay, q, word)
-        tag = drawing.tag()
+        tag = drawings.tag(drawing)
         headers = {"ETag": f'"{tag}"', "Cache-Control": "private, no-cache"}
         if if_none_match is not None and tag in if_none_match:
             return Response(status_code=304, headers=headers)
@@ -129,12 +130,12 @@ async def image(
 
 @routes.get(
     "/pages/{document}/{number}/original",
-    response_class=FileResponse,
-    responses={**FILE, **described(404)},
+    response_class=Response,
+    responses={**FILE, **described(404, 409)},
 )
 async def original(
     view: TheView, pools: ThePools, document: DocumentId, number: PageNumber
-) -> FileResponse:
+) -> Response:
     """The file that the page is from."""
     return await pools.light.run(lambda: original_file(view, document, number))
 

@@ -91,6 +91,7 @@ class HitResponse(BaseModel):
     page: int
     score: float
     metadata: dict[str, JsonValue]
+    snippet: str  # text of the page around what matches best
     matched: list[MatchedWord]
     matches: list[MatchResponse]
 
@@ -98,6 +99,7 @@ class HitResponse(BaseModel):
 class SearchResponse(BaseModel):
     query: str
     milliseconds: float
+    nothing_matches: bool  # even the best page hardly does
     hits: list[HitResponse]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 import unicodedata
@@ -13,7 +14,10 @@ from typing import BinaryIO
 from docpruner.pages.files import SUFFIXES
 from docpruner.web.error_responses import Refused
 
-LONGEST = 80  # characters of a name without its ending
+log = logging.getLogger(__name__)
+
+CANT_SAVE = "the files can't be saved on the server; its disk may be full or read-only"
+LONGEST, LONGEST_BYTES = 80, 200  # of a name without its ending; file systems allow 255 bytes
 LONGEST_GIVEN = 1000
 BLOCK = 1 << 20
 
@@ -26,15 +30,22 @@ def safe_name(given: str) -> str:
     if not dot or suffix not in SUFFIXES:
         kinds = " ".join(sorted(SUFFIXES))
         raise Refused(422, f"{_printable(last)} is not a PDF or an image; send one of {kinds}")
-    stem = re.sub(r"[^\w .,()+-]", "_", stem)[:LONGEST].strip(" .")
-    return (stem or "document") + suffix
+    plain = re.sub(r"[^\w .,()+-]", "_", stem)[:LONGEST]
+    short = plain.encode()[:LONGEST_BYTES].decode(errors="ignore").strip(" .")
+    return (short or "document") + suffix
 
 
 def save(files: Sequence[tuple[str, BinaryIO]], folder: Path) -> list[Path]:
     """All of the files, each under its own name, or numbered if that is taken by another."""
     names = [safe_name(name[:LONGEST_GIVEN]) for name, _ in files]
-    folder.mkdir(parents=True, exist_ok=True)
-    return [_saved(file, folder, Path(name)) for name, (_, file) in zip(names, files, strict=True)]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return [
+            _saved(file, folder, Path(name)) for name, (_, file) in zip(names, files, strict=True)
+        ]
+    except OSError as error:
+        log.error("%s", error)
+        raise Refused(507, CANT_SAVE) from None
 
 
 def _saved(file: BinaryIO, folder: Path, name: Path) -> Path:

@@ -5,25 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.markup import escape
-from rich.table import Table
-
-from docpruner.cli.arguments import NOTHING, SOME
+from docpruner.cli.arguments import NOTHING, SOME, read_query
 from docpruner.cli.explain.explain_index import check_file, document_and_number
 from docpruner.cli.explain.file_pages import drawn_pages
 from docpruner.cli.explain.outcome import Outcome, save
 from docpruner.cli.explain.request import ExplainRequest
 from docpruner.cli.hit_tables import HitView, views_of
+from docpruner.cli.output import plain, shortened, styled
+from docpruner.cli.tables import headed_table
 from docpruner.errors import PageError
 from docpruner.explain import PIXELS, answers, hit_picture, word_number
 from docpruner.facade import Index
 from docpruner.hits import Hit
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
 
 LISTED = 0.1  # of the best word's score
+MOST_LISTED = 20  # words
 NOWHERE = "a special token, which is nowhere on the page"
 
 
@@ -32,13 +32,13 @@ def explain_hits(request: ExplainRequest) -> Outcome:
         request.subject, device=request.device, trust_remote_code=request.trust_remote_code
     ) as index:
         hits = _hits(index, request)
-        views = views_of(hits)
+        views = views_of(index, hits)
         drawn = [_drawn(index, hit, rank, len(hits), request) for rank, hit in enumerate(hits, 1)]
     problems = [each for each in drawn if isinstance(each, PageError)]
     if hits and len(problems) == len(hits):
         raise problems[0]
     entries = [_values(rank, *each) for rank, each in enumerate(zip(views, drawn, strict=True), 1)]
-    parts: list[RenderableType] = [part for view in views for part in _parts(view)]
+    parts: list[Table | Text | str] = [part for view in views for part in _parts(view)]
     return Outcome(
         pictures=[each for each in drawn if isinstance(each, Path)],
         values={"query": request.query, "word": request.word, "hits": entries},
@@ -54,7 +54,7 @@ def _hits(index: Index, request: ExplainRequest) -> list[Hit]:
     if request.page is not None:
         document, number = document_and_number(index, request)
     return index.search(
-        request.query or "",
+        read_query(request.query or ""),
         request.hits or 1,
         documents=() if document is None else document,
         pages=request.pages if number is None else (number, number),
@@ -68,7 +68,7 @@ def _drawn(index: Index, hit: Hit, rank: int, of: int, request: ExplainRequest) 
         check_file(index, hit.document)
     except PageError as problem:
         return problem
-    (image,) = drawn_pages(Path(hit.document), [hit.page], PIXELS)
+    (image,) = drawn_pages(Path(index.file_of(hit.document)), [hit.page], PIXELS)
     if isinstance(image, PageError):
         return image
     picture = hit_picture(hit, word=word, image=image)
@@ -97,22 +97,24 @@ def _values(rank: int, view: HitView, picture: Path | PageError) -> dict[str, An
     }
 
 
-def _parts(view: HitView) -> list[RenderableType]:
+def _parts(view: HitView) -> list[Table | Text | str]:
     hit = view.hit
     placed = {answer.number: answer for answer in answers(hit, view.words)}
     words = sorted(enumerate(hit.matches), key=lambda one: -one[1].score)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("word", style="bold")
+    table = headed_table()
+    table.add_column("word", style="bold", no_wrap=True)
     table.add_column("score", justify="right", style="green")
     table.add_column("patches", justify="right")
     table.add_column("answered by")
-    for number, match in words:
+    for number, match in words[:MOST_LISTED]:
         if match.score < LISTED * words[0][1].score:
             break
         answer = placed.get(number)
         word = (match.word if answer is None else answer.word).strip() or "(space)"
         text = NOWHERE if answer is None else answer.text
-        row = (word, f"{match.score:.2f}", str(len(match.boxes)), text)
-        table.add_row(*map(escape, row))
-    title = f"\n[bold cyan]{escape(hit.name)}[/]  score [green]{hit.score:.2f}[/]"
+        row = (shortened(word), f"{match.score:.2f}", str(len(match.boxes)), text)
+        table.add_row(*map(plain, row))
+    title = styled(f"\n[bold cyan]{{}}#{hit.page}[/]  score [green]{hit.score:.2f}[/]", view.name)
+    if not view.really_matches:
+        title.append("\nnothing really matches; this page comes nearest", "yellow")
     return [title, table]

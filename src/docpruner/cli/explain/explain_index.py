@@ -27,6 +27,7 @@ def explain_stored(request: ExplainRequest) -> Outcome:
         if request.k is not None:
             spec = with_k(own, request.k)
         check_file(index, document)
+        path = Path(index.file_of(document))
 
         def views(numbers: Sequence[int]) -> Iterator[PruningView | PageError]:
             for each in numbers:
@@ -39,7 +40,7 @@ def explain_stored(request: ExplainRequest) -> Outcome:
                 encoder=index.settings.encoder,
                 spec=spec,
                 views=views,
-                images=lambda numbers, pixels: drawn_pages(Path(document), numbers, pixels),
+                images=lambda numbers, pixels: drawn_pages(path, numbers, pixels),
             ),
             request,
         )

@@ -9,13 +9,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
 from rich.table import Table
 
 from docpruner.cli.arguments import SOME
 from docpruner.cli.explain.outcome import Outcome, save
 from docpruner.cli.explain.request import ExplainRequest
-from docpruner.cli.output import counting
+from docpruner.cli.output import counting, plain, styled
+from docpruner.cli.tables import plain_table
 from docpruner.errors import PageError, PruningWarning
 
 if TYPE_CHECKING:
@@ -155,35 +155,28 @@ def _described(number: int, view: PruningView | PageError) -> dict[str, Any]:
     return {"page": number, **_rounded(view)}
 
 
-def _plain_table() -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim")
-    table.add_column()
-    return table
-
-
 def _page_table(pages: Pages, view: PruningView) -> Table:
-    table = _plain_table()
-    table.add_row("page", f"{escape(view.name)} as {escape(pages.encoder)} sees it")
-    table.add_row("reduction", escape(pages.spec))
+    table = plain_table()
+    table.add_row("page", styled("{} as {} sees it", view.name, pages.encoder))
+    table.add_row("reduction", plain(pages.spec))
     for name, value in view.legend:
-        table.add_row(name, escape(value))
+        table.add_row(name, plain(value))
     return table
 
 
 def _sheet_table(pages: Pages, views: Sequence[PruningView], problems: int) -> Table:
-    table = _plain_table()
-    table.add_row("document", f"{escape(pages.name)} as {escape(pages.encoder)} sees it")
-    table.add_row("reduction", escape(pages.spec))
+    table = plain_table()
+    table.add_row("document", styled("{} as {} sees it", pages.name, pages.encoder))
+    table.add_row("reduction", plain(pages.spec))
     missing = f", [yellow]{problems:,} left out[/]" if problems else ""
     table.add_row("pages", f"{len(views):,}{missing}")
     for name, value in _sheet_legend(pages, views)[1:]:
-        table.add_row(name, escape(value))
+        table.add_row(name, plain(value))
     low, high = (choose(views, key=lambda view: view.share) for choose in (min, max))
     if len(views) > 1:
-        table.add_row("of a page", f"{_share(low)} to {_share(high)}")
+        table.add_row("per page", f"{_share(low)} to {_share(high)}")
     return table
 
 
 def _share(view: PruningView) -> str:
-    return f"{view.share:.0%} (page {escape(view.name.rpartition('#')[2])})"
+    return f"{view.share:.0%} (page {view.name.rpartition('#')[2]})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from docpruner.errors import DataError
 from docpruner.pages.sources import Source
 from docpruner.stores.records import PageName
 from docpruner.types import Page
@@ -32,6 +33,9 @@ class PageSet(Protocol):
     def source(self, *, pixels: int | None, ocr: bool) -> Source:
         """All of them, to be added to an index; `pixels` and `ocr` are those of `PageReader`."""
 
+    def content_hash(self, document: str) -> bytes | None:
+        """Of a document as it is now, as its source has it; None if there is no such document."""
+
     def page_id(self, page: PageName) -> str:
         """How answers refer to a page."""
 
@@ -56,3 +60,7 @@ class DataSet:
     def judged(self) -> tuple[Query, ...]:
         """The queries that have an answer; the others measure nothing."""
         return tuple(query for query in self.queries if any(self.qrels.get(query.id, {}).values()))
+
+    def require_answers(self) -> None:
+        if not self.judged:
+            raise DataError(f"{self.name}: no query has an answer, so there is nothing to measure")

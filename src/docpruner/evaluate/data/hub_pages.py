@@ -37,6 +37,8 @@ ENDINGS = (
 
 @dataclass(frozen=True, eq=False)
 class HubPages:
+    """Pictures in the rows of a table; answers call a page by the id of its row."""
+
     name: str  # of the data set
     key: str
     pictures: Any  # datasets.Dataset with the column image, undecoded
@@ -44,6 +46,9 @@ class HubPages:
 
     def source(self, *, pixels: int | None, ocr: bool) -> HubSource:
         return HubSource(self, pixels=pixels, ocr=ocr)
+
+    def content_hash(self, document: str) -> bytes | None:
+        return self.content_hashes.get(document)
 
     def page_id(self, page: PageName) -> str:
         return page.document

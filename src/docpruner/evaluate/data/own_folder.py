@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from docpruner.errors import DataError
+from docpruner.errors import DataError, PageError
 from docpruner.evaluate.data.data_sets import DataSet, Qrels, Query
 from docpruner.evaluate.data.folder_pages import FolderPages
 
@@ -25,20 +25,16 @@ def load_folder(folder: Path) -> DataSet:
         raise DataError(f"{folder} has no folder pdfs or images; put the documents in one")
     pages = FolderPages(below.resolve())
     queries = _queries(folder / "queries.jsonl")
-    qrels = _qrels(folder / "qrels.jsonl", {query.id for query in queries}, _documents(pages))
-    return DataSet(folder.resolve().name, pages, queries, qrels)
-
-
-def _documents(pages: FolderPages) -> set[str]:
-    documents = set()
-    for file in pages.files():
-        if not file.is_relative_to(pages.folder):
-            raise DataError(
-                f"{pages.folder} links to {file}, which lies outside it; copy the file there, "
-                "so that answers can name it"
-            )
-        documents.add(pages.name_of(file))
-    return documents
+    try:
+        documents = {pages.name_of(file) for file in pages.files()}
+    except PageError as problem:
+        raise DataError(str(problem)) from None
+    qrels = _qrels(folder / "qrels.jsonl", {query.id for query in queries}, documents)
+    data = DataSet(folder.resolve().name, pages, queries, qrels)
+    if not data.judged:
+        line = '{"query_id": "1", "doc": "report.pdf", "page": 3}'
+        raise DataError(f"{folder / 'qrels.jsonl'} has no answers; write lines like {line}")
+    return data
 
 
 def _queries(path: Path) -> tuple[Query, ...]:

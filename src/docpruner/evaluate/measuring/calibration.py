@@ -51,6 +51,15 @@ def candidates() -> list[Setting]:
     return list(dict.fromkeys(settings))
 
 
+def require_enough(queries: int) -> None:
+    """DataError if so many queries with answers are too few: to be said before encoding pages."""
+    if queries < FEWEST_QUERIES:
+        raise DataError(
+            f"{queries} queries with answers are too few to choose by; it takes at least "
+            f"{FEWEST_QUERIES}, and hundreds are better"
+        )
+
+
 def choose(
     settings: Sequence[SettingResult],
     values: Sequence[Values],
@@ -61,11 +70,7 @@ def choose(
     """`values` are the main measure of all queries under each setting; the first is the base."""
     of_queries: Matrix = np.array(values)  # (settings, queries)
     count = of_queries.shape[1]
-    if count < FEWEST_QUERIES:
-        raise DataError(
-            f"{count} queries with answers are too few to choose by; it takes at least "
-            f"{FEWEST_QUERIES}, and hundreds are better"
-        )
+    require_enough(count)
     if not of_queries[0].any():
         raise DataError("nothing is found even without pruning, so there is nothing to choose by")
     rng = np.random.default_rng(SEED)

@@ -15,18 +15,21 @@ from pathlib import Path
 
 import numpy as np
 
+from docpruner.codecs import CodecName
 from docpruner.encoders.registry import Encoder, EncoderName
 from docpruner.errors import DataError
 from docpruner.evaluate.data.data_sets import DataSet
+from docpruner.evaluate.measuring.query_cache import encoded_queries
 from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.add_report import ProgressCallback
-from docpruner.stores.contract import Store
+from docpruner.stores.contract import Compactable, Store
 from docpruner.stores.locations import create_store, open_store, store_exists
 from docpruner.stores.records import PageName, StoredPage
 from docpruner.stores.settings import Settings
 from docpruner.types import FloatArray, PageEmbedding
 
 FORMAT = 2  # of what is cached; another number leaves the old alone
+CODEC: CodecName = "float32"  # as encoded: a setting is rounded by its own codec and no other
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +81,7 @@ def encode_data(
 
     `ocr` recognises the words of pages without any, for an encoder that reads words.
     """
+    data.require_answers()
     ocr = ocr and encoder.reads == "words"
     place = (cache or default_cache()) / _name(data, encoder, ocr=ocr)
     with _store(str(place), encoder) as store:
@@ -85,12 +89,29 @@ def encode_data(
         report = add_documents(
             store, source, encoder, ocr=ocr, delete_missing=True, progress=progress
         )
-        if report.outcome == "none":
-            raise DataError(f"{data.name}: no page can be read; {report.problems[0]}")
-        with store.reader() as reader:
-            pages = sorted(reader.pages())
-    vectors = _encoded_queries([query.text for query in data.judged], encoder, place)
-    return EncodedData(data, encoder.name, store.location, tuple(pages), tuple(vectors))
+        if (report.deleted or report.documents["replaced"]) and isinstance(store, Compactable):
+            store.compact()
+        pages = _current_pages(store, data)
+    if not pages:
+        problem = f"; {report.problems[0]}" if report.problems else ""
+        raise DataError(f"{data.name}: no page can be read{problem}")
+    texts = [query.text for query in data.judged]
+    queries = encoded_queries(texts, encoder, place.with_name(f"{place.name}-queries.npz"))
+    return EncodedData(data, encoder.name, store.location, tuple(pages), tuple(queries))
+
+
+def _current_pages(store: Store, data: DataSet) -> list[PageName]:
+    """The pages of documents as they are now.
+
+    A document of which no page can be read any more is there as it was before.
+    """
+    with store.reader() as reader:
+        current = {
+            entry.name
+            for entry in reader.documents()
+            if entry.content_hash == data.pages.content_hash(entry.name)
+        }
+        return sorted(page for page in reader.pages() if page.document in current)
 
 
 def embeddings(location: str, encoder: str, pages: Sequence[PageName]) -> Iterator[PageEmbedding]:
@@ -132,17 +153,4 @@ def _name(data: DataSet, encoder: Encoder, *, ocr: bool) -> str:
 def _store(location: str, encoder: Encoder) -> Store:
     if store_exists(location):
         return open_store(location)
-    return create_store(location, Settings.new(encoder.name, encoder.dim, "none", "float16"))
-
-
-def _encoded_queries(texts: Sequence[str], encoder: Encoder, folder: Path) -> list[FloatArray]:
-    name = hashlib.blake2b("\0".join(texts).encode(), digest_size=8).hexdigest()
-    path = folder.with_name(f"{folder.name}-queries-{name}.npz")
-    if not path.exists():
-        vectors = encoder.encode_queries(texts)
-        draft = path.with_name(f"{path.stem}.new.npz")
-        counts = np.array([len(query) for query in vectors])
-        np.savez(draft, vectors=np.concatenate(vectors), counts=counts)
-        draft.replace(path)
-    with np.load(path) as stored:
-        return np.split(stored["vectors"], np.cumsum(stored["counts"])[:-1])
+    return create_store(location, Settings.new(encoder.name, encoder.dim, "none", CODEC))

@@ -17,7 +17,7 @@ from docpruner.evaluate.measuring.encoded import EncodedData
 from docpruner.evaluate.measuring.latency import Latency
 from docpruner.evaluate.measuring.measures import Values, interval, p_value, per_query
 from docpruner.evaluate.measuring.methods import DEFAULT, RATIOS, Setting
-from docpruner.evaluate.measuring.notes import unknown_answers
+from docpruner.evaluate.measuring.notes import nothing_found, unknown_answers
 from docpruner.evaluate.measuring.results import Results, SettingResult
 from docpruner.evaluate.measuring.search_time import search_times
 from docpruner.evaluate.measuring.sweep import Swept, sweep
@@ -82,7 +82,7 @@ def evaluate(
             **{name: version(name) for name in ("docpruner", "numpy", "ir-measures")},
             "python": platform.python_version(),
         },
-        notes=[*data.notes, *unknown_answers(data)],
+        notes=[*data.notes, *unknown_answers(data), *nothing_found(data.data, base.scores)],
         latency=latency,
     )
     return Evaluation(results, [measured[setting].scores for setting in settings])
@@ -148,7 +148,7 @@ class _Measured:
             measures={name: float(each.mean()) for name, each in self.values.items()},
             score=float(own.mean()),
             ci=(sure.low, sure.high),
-            relative=float(own.mean() / of_base.mean()) if of_base.any() else 1.0,
+            relative=float(own.mean() / of_base.mean()) if of_base.any() else None,
             p=p_value(own, of_base),
             pruned=float(1 - kept.sum() / self.swept.patches.sum()),
             pruned_by_page={f"{q:g}": float(np.quantile(pruned, q)) for q in QUANTILES},

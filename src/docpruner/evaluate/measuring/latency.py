@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from docpruner.encoders.registry import Encoder
-from docpruner.errors import DataError, NoWordsWarning, PruningWarning
+from docpruner.errors import DataError, NoWordsWarning
 from docpruner.reduce import Reducer
+from docpruner.reduce.threshold import unwarned
 from docpruner.types import Page
 
 ROUNDS = 3
@@ -56,9 +57,8 @@ def measure_latency(pages: Sequence[Page], encoder: Encoder, reduce: Reducer) ->
         "pruned": pruned,
     }
     best = dict.fromkeys(ways, np.inf)
-    with warnings.catch_warnings():
+    with unwarned(), warnings.catch_warnings():
         warnings.simplefilter("ignore", NoWordsWarning)
-        warnings.simplefilter("ignore", PruningWarning)
         for _ in range(ROUNDS):
             for name, way in ways.items():
                 best[name] = min(best[name], seconds_of(way))

@@ -28,6 +28,11 @@ class Interval:
     high: float
 
 
+def measure_name(measure: str) -> str:
+    """As the papers print it: nDCG@5."""
+    return measure.replace("ndcg", "nDCG")
+
+
 def per_query(
     run: Run, qrels: Mapping[str, Mapping[str, int]], queries: Sequence[str]
 ) -> dict[str, Values]:

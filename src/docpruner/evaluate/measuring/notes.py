@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from docpruner.evaluate.data.data_sets import DataSet
 from docpruner.evaluate.measuring.encoded import EncodedData
+from docpruner.evaluate.measuring.measures import Values, measure_name
 from docpruner.stores.locations import open_store
 from docpruner.stores.records import PageName
 
@@ -29,6 +31,16 @@ def wordless_answers(data: EncodedData) -> list[str]:
     return [
         f"{len(wordless):,} of {len(data.pages):,} pages have no words, and {lost:,} of "
         f"{len(answers):,} queries are answered only there; --ocr reads such pages"
+    ]
+
+
+def nothing_found(data: DataSet, scores: Values) -> list[str]:
+    """That the base has nothing to lose; `scores` are the main measure of its queries."""
+    if scores.any():
+        return []
+    return [
+        f"nothing is found even without pruning ({measure_name(data.measure)} is 0 for every "
+        "query), so nothing can be compared with it"
     ]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from docpruner.errors import DataError
 from docpruner.evaluate.measuring.latency import Latency
-from docpruner.evaluate.measuring.measures import MEASURES
+from docpruner.evaluate.measuring.measures import MEASURES, measure_name
 from docpruner.evaluate.measuring.methods import BASE_CODEC
 
 SCHEMA = 1
@@ -30,7 +30,7 @@ class SettingResult:
     measures: dict[str, float]  # means over queries: ndcg@5, ndcg@10, recall@5, … mrr
     score: float  # the mean of the main measure, which Results names
     ci: tuple[float, float]  # of the score, 95 %
-    relative: float  # the score as a share of the base's
+    relative: float | None  # the score as a share of the base's, if that is not 0
     p: float  # that the difference from the base's score is chance
     pruned: float  # share of all patch vectors that need not be stored
     pruned_by_page: dict[str, float]  # quantiles over pages: 0, 0.1, 0.25, 0.5, 0.75, 0.9, 1
@@ -79,8 +79,7 @@ class Results:
 
     @property
     def measure_name(self) -> str:
-        """As the papers print it: nDCG@5."""
-        return self.measure.replace("ndcg", "nDCG")
+        return measure_name(self.measure)
 
     @property
     def base(self) -> SettingResult:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -21,10 +20,10 @@ import numpy.typing as npt
 
 from docpruner.codecs import CodecName, encode
 from docpruner.cores import usable_cores
-from docpruner.errors import PruningWarning
 from docpruner.evaluate.measuring.encoded import EncodedData, embeddings
 from docpruner.evaluate.measuring.measures import DEPTH
 from docpruner.evaluate.measuring.methods import Setting
+from docpruner.reduce.threshold import unwarned
 from docpruner.stores.contract import Progress
 from docpruner.stores.records import PageName
 from docpruner.types import FloatArray, PageEmbedding, Reduction
@@ -172,8 +171,7 @@ class _Task:
 
 
 def reduced(page: PageEmbedding, setting: Setting) -> Reduction:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PruningWarning)  # what it prunes is in the results
+    with unwarned():  # what it prunes is in the results
         return setting.reducer(page)
 
 

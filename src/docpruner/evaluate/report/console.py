@@ -98,7 +98,7 @@ def _row(results: Results, setting: SettingResult, marked: bool) -> list[Rendera
     values = (
         f"{setting.score:.3f}",
         f"{(high - low) / 2:.3f}",
-        f"{setting.relative:.1%}",
+        "–" if setting.relative is None else f"{setting.relative:.1%}",
         f"{setting.p:.3f}" if setting.p >= 0.001 else "<.001",
         f"{setting.pruned:.1%}",
         f"{setting.stored_bytes / 1000:.1f}",

@@ -24,7 +24,8 @@ def efficiency(results: Results) -> list[tuple[str, list[str]]]:
     for setting, role in chosen:
         score, stored = f"{setting.score:.3f}", size(setting.stored_bytes)
         if setting is not base:
-            score += f" ({change(setting.relative - 1, 2)})"
+            if setting.relative is not None:
+                score += f" ({change(setting.relative - 1, 2)})"
             stored += f" ({change(setting.stored_bytes / base.stored_bytes - 1)})"
         offline = "–" if setting is base else _offline(setting, results.latency)
         searched = percent(setting.search_time, 0)

@@ -65,8 +65,8 @@ def storage_front(results: Results) -> list[SettingResult]:
 
 def smallest_enough(results: Results) -> SettingResult:
     """The smallest that keeps 99 % of the base's score; the base, if none does."""
-    good = [s for s in results.settings if s.relative >= ENOUGH] or [results.base]
-    return min(good, key=lambda s: (s.stored_bytes, -s.score))
+    good = [s for s in results.settings if s.relative is not None and s.relative >= ENOUGH]
+    return min(good or [results.base], key=lambda s: (s.stored_bytes, -s.score))
 
 
 @dataclass(frozen=True)

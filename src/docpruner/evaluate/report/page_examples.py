@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from docpruner.errors import PageError, PruningWarning
+from docpruner.errors import PageError
 from docpruner.evaluate.measuring.encoded import EncodedData
 from docpruner.evaluate.measuring.methods import DEFAULT
 from docpruner.evaluate.measuring.results import Results
+from docpruner.reduce.threshold import unwarned
 from docpruner.stores.records import PageName
 
 if TYPE_CHECKING:
@@ -70,7 +70,6 @@ def _picture(encoded: EncodedData, name: PageName) -> Image.Image:
     from docpruner.explain import page_picture, pruning_view
 
     (page,) = encoded.embeddings([name])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PruningWarning)
+    with unwarned():
         view = pruning_view(page, DEFAULT.spec)
     return page_picture(view, encoded.data.pages.picture(name))

@@ -67,7 +67,7 @@ def _cells(setting: SettingResult) -> list[Cell]:
     low, high = setting.ci
     return [
         Cell(f"{setting.score:.3f}", setting.score, f"{low:.3f}–{high:.3f}"),
-        Cell(percent(setting.relative), setting.relative),
+        Cell(percent(setting.relative), setting.relative or 0.0),
         Cell(chance(setting.p), setting.p),
         Cell(percent(setting.pruned), setting.pruned),
         Cell(size(setting.stored_bytes), setting.stored_bytes),

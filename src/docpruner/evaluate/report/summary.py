@@ -24,7 +24,13 @@ def summary(results: Results) -> list[str]:
     setting = default_setting(results)
     if setting is None:
         return [f"Only the base was measured: {results.measure_name} is {results.base.score:.3f}."]
-    sentences = [_outcome(results, setting), *_smallest(results), *_not_won(results)]
+    if setting.relative is None:
+        sentences = [
+            f"Nothing is found even without pruning: {results.measure_name} is "
+            f"{results.base.score:.3f}, so there is nothing to compare with."
+        ]
+    else:
+        sentences = [_outcome(results, setting), *_smallest(results), *_not_won(results)]
     sentences += [*_pages(setting), *_languages(results, setting)]
     sentences.append(
         f"Searching what `{setting.name}` stores takes {percent(setting.search_time, 0)} of the "

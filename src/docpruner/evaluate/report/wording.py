@@ -9,8 +9,10 @@ MINUS = "\N{MINUS SIGN}"
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
-def percent(share: float, digits: int = 1) -> str:
-    return f"{share * 100:.{digits}f}{NBSP}%" if math.isfinite(share) else "–"
+def percent(share: float | None, digits: int = 1) -> str:
+    if share is None or not math.isfinite(share):
+        return "–"
+    return f"{share * 100:.{digits}f}{NBSP}%"
 
 
 def change(share: float, digits: int = 1) -> str:

@@ -21,7 +21,7 @@ from docpruner.stores.folder.catalogue import (
 )
 from docpruner.stores.folder.page_row import PAGE_ROWS, PageRow
 from docpruner.stores.folder.segments import mapped_rows, rows_there
-from docpruner.stores.page_map import unpack
+from docpruner.stores.page_map_bytes import unpack
 from docpruner.stores.records import Damage, Stats
 from docpruner.stores.totals import summed_up
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from docpruner.codecs import CodecName, Encoded, Rows
-from docpruner.stores.page_map import unpack
+from docpruner.stores.page_map_bytes import unpack
 from docpruner.stores.records import StoredPage
 from docpruner.types import WordsFrom
 

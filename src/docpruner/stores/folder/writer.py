@@ -25,7 +25,7 @@ from docpruner.stores.folder.segments import (
     rows_there,
     segment_path,
 )
-from docpruner.stores.page_map import pack
+from docpruner.stores.page_map_bytes import pack
 from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage
 from docpruner.stores.settings import Settings
 from docpruner.types import Metadata

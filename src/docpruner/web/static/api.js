@@ -11,23 +11,20 @@ export class Failure extends Error {
 }
 
 const GONE = "The server isn't responding. Is docpruner serve still running?";
-const LOCKED = "This index needs a token. Open the address that docpruner serve printed.";
 
 /** Moves a token from the address bar, where it would be seen and shared, to this tab's storage. */
 export function takeToken() {
   const here = new URL(location.href);
-  const token = here.searchParams.get("token");
+  const inHash = /^#token=(.+)/.exec(here.hash)?.[1];
+  const token = inHash ? decodeURIComponent(inHash) : here.searchParams.get("token");
   if (token === null) return;
-  sessionStorage.setItem(KEY, token);
+  keepToken(token);
   here.searchParams.delete("token");
+  if (inHash) here.hash = "";
   history.replaceState(history.state, "", here);
 }
 
-/** An address for pictures and links, which can't send a header. */
-export function address(path, query = {}) {
-  const token = sessionStorage.getItem(KEY);
-  return withQuery(path, token ? { ...query, token } : query);
-}
+export const keepToken = (token) => sessionStorage.setItem(KEY, token);
 
 export function pagePath(document, page, rest = "") {
   return `api/pages/${encodeURIComponent(document)}/${page}${rest}`;
@@ -36,6 +33,26 @@ export function pagePath(document, page, rest = "") {
 export const get = (path, query, signal) => ask("GET", withQuery(path, query), { signal });
 export const remove = (path) => ask("DELETE", path);
 export const send = (path, body) => ask("POST", path, { body });
+
+/** The bytes behind an address: pictures and files, which an <img> or a link can't ask for with
+ *  the token in a header. */
+export const download = async (path, query, signal) =>
+  (await request("GET", withQuery(path, query), { signal })).blob();
+
+/** A picture of some bytes, ready to be painted. */
+export async function imageOf(blob) {
+  const source = URL.createObjectURL(blob);
+  try {
+    const image = new Image();
+    image.src = source;
+    await image.decode();
+    return image;
+  } catch {
+    throw new Failure("picture", "This page can't be displayed");
+  } finally {
+    URL.revokeObjectURL(source);
+  }
+}
 
 const asked = new Map();
 
@@ -58,18 +75,29 @@ function withQuery(path, query = {}) {
   return given.length ? `${path}?${new URLSearchParams(given)}` : path;
 }
 
-async function ask(method, path, options = {}) {
-  const token = sessionStorage.getItem(KEY);
-  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+const ask = async (method, path, options) => (await request(method, path, options)).json();
+
+/** An answer that is one; anything else is a Failure. Whoever shows a field for the token listens
+ *  for `tokenneeded`. */
+async function request(method, path, options) {
   let response;
   try {
-    response = await fetch(path, { method, headers, ...options });
+    response = await fetch(path, { method, headers: authorization(), ...options });
   } catch (error) {
     throw error.name === "AbortError" ? error : new Failure("gone", GONE);
   }
+  if (response.ok) return response;
   const answer = await response.json().catch(() => null);
-  if (response.ok) return answer;
   const { code = "failed", message = `The server answered ${response.status}.` } =
     answer?.error ?? {};
-  throw new Failure(code, response.status === 401 ? LOCKED : message, response.status);
+  if (response.status !== 401) throw new Failure(code, message, response.status);
+  dispatchEvent(new Event("tokenneeded"));
+  throw new Failure(code, "This index needs a token.", response.status);
+}
+
+/** Headers are bytes to a browser; a token may have any letters. */
+function authorization() {
+  const token = sessionStorage.getItem(KEY);
+  if (!token) return {};
+  return { Authorization: `Bearer ${String.fromCharCode(...new TextEncoder().encode(token))}` };
 }

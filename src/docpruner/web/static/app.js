@@ -6,6 +6,7 @@ import * as indexView from "./index-view.js";
 import * as pageView from "./page.js";
 import { here, mark } from "./route.js";
 import * as search from "./search.js";
+import * as token from "./token.js";
 
 let opener = null; // the link that led to a page, to come back to
 let view = "";
@@ -35,10 +36,18 @@ function focusFirst(name) {
     $("q").focus({ preventScroll: true });
 }
 
+function nameIndex() {
+  stats().then(
+    ({ name }) => ($("index-name").textContent = name),
+    () => {}, // the view tells it
+  );
+}
+
 const positions = new Map();
 
 function keys(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || $("confirm").open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (document.querySelector("dialog[open]")) return;
   const typing = event.target.closest("input:not([type=checkbox]), select, textarea");
   if (event.key === "/" && !event.target.closest("input[type=search], input:not([type])")) {
     event.preventDefault();
@@ -52,6 +61,10 @@ function keys(event) {
 }
 
 takeToken();
+token.start(() => {
+  show();
+  nameIndex();
+});
 search.start();
 pageView.start();
 indexView.start();
@@ -67,7 +80,4 @@ document.addEventListener("click", (event) => {
 });
 if ("scrollRestoration" in history) history.scrollRestoration = "manual";
 show();
-stats().then(
-  ({ name }) => ($("index-name").textContent = name),
-  () => {}, // the view tells it
-);
+nameIndex();

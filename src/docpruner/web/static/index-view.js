@@ -6,6 +6,7 @@ import { $, bytes, count, el, percent, plural, say, trouble } from "./elements.j
 import { tile } from "./facts.js";
 import { link } from "./route.js";
 import { outdate } from "./search.js";
+import { forgetThumbs } from "./thumbs.js";
 import * as upload from "./upload.js";
 
 let all = [];
@@ -37,6 +38,7 @@ export async function show() {
 /** After a change: everything known may be wrong. */
 function refresh() {
   forget();
+  forgetThumbs();
   outdate();
   return show();
 }

@@ -1,6 +1,6 @@
 // One page in large: what matched on it, what is kept of it, and what other rules would keep.
 
-import { Failure, address, documents, get, pagePath, stats } from "./api.js";
+import { Failure, documents, download, get, imageOf, pagePath, stats } from "./api.js";
 import { heat } from "./colours.js";
 import { $, el, figure, say, trouble } from "./elements.js";
 import * as explorer from "./explorer.js";
@@ -10,6 +10,8 @@ import { isSpecial, isWordless } from "./reduce.js";
 import { go, link, mark, note } from "./route.js";
 import { hitOn, lastAsked } from "./search.js";
 import { showOthers, showWords } from "./words.js";
+
+const SAVING = 60_000; // milliseconds that a browser may take to begin
 
 let at = null; // { document, page, params } that is asked for
 let loaded = null; // { data, paper, hit, stats } of it, once there
@@ -21,6 +23,7 @@ export function start() {
   );
   $("whole").checked = sessionStorage.getItem("docpruner-whole") === "yes";
   $("whole").addEventListener("change", fit);
+  $("original").addEventListener("click", save);
   $("page-canvas").addEventListener("pointermove", readOut);
   $("page-canvas").addEventListener("pointerleave", () => ($("pointed").textContent = ""));
   explorer.start(() => {
@@ -94,9 +97,9 @@ async function load() {
       matchesOn(params.q, id, page, signal),
       stats(),
     ]);
-    const [picture, problem] = await pictureOf(id, page, signal);
+    const [image, problem] = await pictureOf(id, page, signal);
     if (signal.aborted) return;
-    loaded = { data, hit, stats: figures, paper: paperOf(data, picture) };
+    loaded = { data, hit, stats: figures, paper: paperOf(data, image) };
     $("sheet").style.setProperty("--ratio", String(loaded.paper.width / loaded.paper.height));
     ties(data.pages);
     render();
@@ -126,7 +129,6 @@ function ties(pages) {
   $("back").href = results();
   $("back").textContent = params.q ? "← Results" : "← Search";
   $("page-number").textContent = `page ${page} of ${pages}`;
-  $("original").href = address(pagePath(id, page, "/original"));
   $("next").dataset.pages = pages;
   for (const [name, number] of [
     ["previous", page - 1],
@@ -151,25 +153,33 @@ async function matchesOn(query, id, page, signal) {
 
 /** The picture, or null and why there is none. */
 async function pictureOf(id, page, signal) {
-  const path = pagePath(id, page, "/image");
   const query = { width: devicePixelRatio > 1 ? 1400 : 1000 };
-  const picture = new Image();
-  picture.src = address(path, query);
   try {
-    await picture.decode();
-    return [picture, null];
-  } catch {
-    const failure = await get(path, query, signal).then(
-      () => new Failure("picture", "This page can't be displayed"),
-      (error) => error,
-    );
+    return [await imageOf(await download(pagePath(id, page, "/image"), query, signal)), null];
+  } catch (failure) {
     if (failure.name === "AbortError") throw failure;
     return [null, failure];
   }
 }
 
-function paperOf(data, picture) {
-  if (picture) return new Paper(picture, picture.naturalWidth, picture.naturalHeight);
+/** Hands the file to the browser, to be saved. */
+async function save() {
+  const { document: id, page } = at;
+  $("original").disabled = true;
+  try {
+    const source = URL.createObjectURL(await download(pagePath(id, page, "/original")));
+    const name = $("page-name").textContent.split("/").pop();
+    el("a", { href: source, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(source), SAVING);
+  } catch (failure) {
+    trouble($("page-trouble"), failure, save);
+  } finally {
+    $("original").disabled = false;
+  }
+}
+
+function paperOf(data, image) {
+  if (image) return new Paper(image, image.naturalWidth, image.naturalHeight);
   return new Paper(null, 1000, Math.round((1000 * data.height) / data.width) || 1414);
 }
 

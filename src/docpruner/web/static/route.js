@@ -2,7 +2,7 @@
 
 /** `#/page/3/12?q=…` as { view: "page", parts: ["3", "12"], params: { q } }. */
 export function here() {
-  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const [, path, query] = /^#?\/?([^?]*)\??(.*)$/.exec(location.hash);
   const [view, ...parts] = path.split("/").map(decodeURIComponent);
   return { view: view || "search", parts, params: Object.fromEntries(new URLSearchParams(query)) };
 }

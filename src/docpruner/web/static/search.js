@@ -1,12 +1,13 @@
 // Search: a query, and the pages that answer it.
 
 import { documents, get } from "./api.js";
-import { wide } from "./charts.js";
+import { cardsOf, putWords } from "./cards.js";
 import { $, count, el, plural, say, trouble } from "./elements.js";
 import { link, go } from "./route.js";
 import { thumb } from "./thumbs.js";
 
 const STEP = 12; // hits at a time
+const STEP_BY_DOCUMENT = 50; // as several go on a card
 const MOST = 100; // that the server gives
 const COVERS = 12; // documents listed when there is no query
 const FILTERS = ["document", "pages", "metadata"];
@@ -18,12 +19,20 @@ let waiting = new AbortController();
 export function start() {
   $("search-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    const asked = { q: $("q").value.trim(), ...filters() };
+    const asked = { q: $("q").value.trim(), ...filters(), group: grouping() };
     go("search", [], asked.q ? asked : {});
   });
-  $("more").addEventListener("click", () =>
-    go("search", [], { ...current(), k: Math.min(MOST, (answer?.hits.length ?? 0) + STEP) }, true),
+  $("more").addEventListener("click", () => {
+    const k = Math.min(MOST, (answer?.hits.length ?? 0) + stepOf(current().group));
+    go("search", [], { ...current(), k }, true);
+  });
+  $("group").addEventListener("change", () =>
+    go("search", [], { ...current(), group: grouping(), k: null }, true),
   );
+  $("clear").addEventListener("click", () => {
+    $("q").value = "";
+    $("q").focus();
+  });
   $("hits").addEventListener("keydown", moveFocus);
   $("cover-list").addEventListener("keydown", moveFocus);
   $("q").addEventListener("keydown", (event) => {
@@ -35,6 +44,7 @@ export function show(params) {
   document.title = params.q ? `${params.q} – docpruner` : "docpruner";
   $("q").value = params.q ?? "";
   for (const name of FILTERS) $(`in-${name}`).value = params[name] ?? "";
+  $("group").checked = params.group === "document";
   $("narrow").open ||= FILTERS.some((name) => params[name]);
   suggestNames();
   const key = JSON.stringify(params);
@@ -65,28 +75,33 @@ export function outdate() {
 }
 
 const current = () => (onPage ? JSON.parse(onPage) : {});
+const stepOf = (group) => (group === "document" ? STEP_BY_DOCUMENT : STEP);
+const grouping = () => ($("group").checked ? "document" : null);
 const filters = () =>
   Object.fromEntries(FILTERS.map((name) => [name, $(`in-${name}`).value.trim()]));
 const first = () => document.querySelector("#view-search .hits a");
 
 async function ask(params, key, signal) {
-  const more = answer !== null && params.q === current().q;
+  const before = current();
+  const same = answer !== null && params.q === before.q;
+  const grows = same && params.group === before.group;
   onPage = "";
   $("covers").hidden = true;
   trouble($("search-trouble"), null);
   $("search-summary").textContent = "Searching…";
   $("view-search").classList.add("busy");
-  if (!more) $("hits").replaceChildren();
+  if (!same) $("hits").replaceChildren();
   $("more").hidden = true;
   try {
-    const { k = STEP, ...rest } = params;
-    const quick = await get("api/search", { ...rest, k, words: false }, signal);
-    const known = more ? answer.hits : [];
+    const { group, ...rest } = params;
+    const query = { ...rest, k: rest.k ?? stepOf(group) };
+    const quick = await get("api/search", { ...query, words: false }, signal);
+    const known = same ? answer.hits : [];
     answer = quick;
     onPage = key;
-    fill(quick, params, Number(k));
-    putWords(quick.hits, known);
-    addWords(quick.hits, { ...rest, k }, signal);
+    fill(quick, params, Number(query.k), grows);
+    putWords(known);
+    addWords(query, signal);
   } catch (failure) {
     if (failure.name === "AbortError") return;
     answer = null;
@@ -98,17 +113,17 @@ async function ask(params, key, signal) {
   }
 }
 
-function fill({ hits, milliseconds }, params, k) {
-  const summary = hits.length ? `${plural(hits.length, "page")}, best first` : "No pages found.";
+function fill({ hits, milliseconds, nothing_matches: poor }, params, k, grows) {
+  const already = grows ? $("hits").children.length : 0;
+  const cards = cardsOf(hits, params.q, params.group === "document");
+  $("hits").replaceChildren(...cards);
+  $("more").hidden = hits.length < k || k >= MOST;
+  $("group-box").hidden = !hits.length;
+  const summary = summaryOf(hits, params.group === "document" ? cards.length : null, poor);
   $("search-summary").textContent = hits.length
     ? `${summary} · ${count(Math.max(1, milliseconds))} ms`
     : summary;
   say(summary);
-  const best = hits[0]?.score || 1;
-  const already = $("hits").children.length;
-  const cards = hits.map((hit) => card(hit, params.q, best));
-  $("hits").replaceChildren(...cards);
-  $("more").hidden = hits.length < k || k >= MOST;
   if (already && already < cards.length) cards[already].querySelector("a").focus();
   if (!hits.length) {
     const narrowed = FILTERS.some((name) => params[name]);
@@ -119,67 +134,26 @@ function fill({ hits, milliseconds }, params, k) {
   }
 }
 
-/** The words that matched are read from the files of the hits; nobody waits for that. */
-async function addWords(cards, query, signal) {
+function summaryOf(hits, groups, poor) {
+  if (!hits.length) return "No pages found.";
+  const pages = plural(hits.length, "page");
+  const what = groups === null ? pages : `${pages} in ${plural(groups, "document")}`;
+  return poor ? `Nothing really matches. The closest: ${what}` : `${what}, best first`;
+}
+
+/** The words are read from the files of the hits; nobody waits for that. */
+async function addWords(query, signal) {
   const whole = await get("api/search", query, signal).catch(() => null);
   if (!whole || signal.aborted) return;
   answer = { ...whole, worded: true };
-  putWords(cards, whole.hits);
-}
-
-/** Below each card what is known of its words. */
-function putWords(cards, hits) {
-  const lists = $("hits").querySelectorAll(".matched");
-  cards.forEach(({ document, page }, place) => {
-    const hit = hits.find((one) => one.document === document && one.page === page);
-    lists[place].replaceChildren(...(hit?.matched ?? []).map(matchedWord));
-  });
-}
-
-const matchedWord = ({ query: asked, page }) =>
-  el(
-    "li",
-    {},
-    asked,
-    asked.toLowerCase() === page.toLowerCase() ? null : el("span", { class: "found" }, " → ", page),
-  );
-
-function card(hit, query, best) {
-  const meter = el(
-    "span",
-    { class: "track meter", "aria-hidden": "true" },
-    wide(el("i", { class: "part-kept" }), hit.score / best),
-  );
-  return el(
-    "li",
-    {},
-    el(
-      "a",
-      { class: "hit", href: link("page", [hit.document, hit.page], { q: query }) },
-      thumb(hit.document, hit.page, hit.matches),
-      el("span", { class: "hit-name" }, hit.name),
-      el(
-        "span",
-        { class: "hit-line" },
-        el("span", {}, `page ${hit.page}`),
-        el(
-          "span",
-          { class: "score" },
-          el("span", { class: "unseen" }, "score "),
-          hit.score.toFixed(2),
-        ),
-        meter,
-      ),
-    ),
-    el("ul", { class: "matched", "aria-label": "Matched words" }),
-  );
+  putWords(whole.hits);
 }
 
 /** Without a query: the documents, to browse. */
 async function covers(key) {
   answer = null;
   $("hits").replaceChildren();
-  $("more").hidden = true;
+  $("more").hidden = $("group-box").hidden = true;
   $("search-summary").textContent = "";
   $("view-search").classList.remove("busy");
   trouble($("search-trouble"), null);
@@ -197,8 +171,12 @@ async function covers(key) {
             "a",
             { class: "hit", href: link("page", [id, 1]) },
             thumb(id, 1),
-            el("span", { class: "hit-name" }, name),
-            el("span", { class: "hit-line" }, plural(pages, "page")),
+            el(
+              "span",
+              { class: "hit-text" },
+              el("span", { class: "hit-name" }, name),
+              el("span", { class: "hit-line" }, plural(pages, "page")),
+            ),
           ),
         ),
       );

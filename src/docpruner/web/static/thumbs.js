@@ -1,26 +1,57 @@
 // A page in small, with the places that matched.
 
-import { address, pagePath } from "./api.js";
+import { download, imageOf, pagePath } from "./api.js";
 import { wordColours } from "./colours.js";
-import { el, svg } from "./elements.js";
+import { el, sentence, svg } from "./elements.js";
 
+const NEAR = "300px"; // of the window: pages that are as near as that are fetched
+const WIDTH = 320;
+const KEPT = 300; // pictures of some 10 kB: the next query often finds the same pages
+
+let kept = new Map(); // promises of bytes, by address, the latest last
+
+const loaders = new WeakMap();
+const watcher = new IntersectionObserver(
+  (entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      watcher.unobserve(target);
+      loaders.get(target)();
+    }
+  },
+  { rootMargin: NEAR },
+);
+
+/** Its picture is fetched when it comes into view. */
 export function thumb(document, page, matches = []) {
-  const picture = el("img", {
-    src: address(pagePath(document, page, "/image"), { width: 320 }),
-    alt: "",
-    loading: "lazy",
-    decoding: "async",
+  const box = el("span", { class: "thumb" });
+  loaders.set(box, async () => {
+    try {
+      const image = await imageOf(await bytesOf(pagePath(document, page, "/image")));
+      image.alt = "";
+      box.replaceChildren(
+        el("span", { class: "thumb-page" }, image, matches.length ? marks(matches) : null),
+      );
+      box.classList.add("loaded");
+    } catch (failure) {
+      const [reason] = failure.message.split(";");
+      box.replaceChildren(el("span", { class: "no-picture" }, sentence(reason)));
+    }
   });
-  const box = el(
-    "span",
-    { class: "thumb" },
-    el("span", { class: "thumb-page" }, picture, matches.length ? marks(matches) : null),
-  );
-  picture.addEventListener("load", () => box.classList.add("loaded"));
-  picture.addEventListener("error", () =>
-    box.replaceChildren(el("span", { class: "no-picture" }, "No picture: the file can't be read")),
-  );
+  watcher.observe(box);
   return box;
+}
+
+/** Fetch all pictures again: the index has changed. */
+export const forgetThumbs = () => (kept = new Map());
+
+function bytesOf(path) {
+  const bytes = kept.get(path) ?? download(path, { width: WIDTH });
+  kept.delete(path);
+  kept.set(path, bytes);
+  if (kept.size > KEPT) kept.delete(kept.keys().next().value);
+  bytes.catch(() => kept.delete(path));
+  return bytes;
 }
 
 /** The words that count, in the colours they have on the large page. */

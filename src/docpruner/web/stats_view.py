@@ -1,0 +1,37 @@
+"""The figures of an index as the API describes them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from docpruner.facade import Index
+from docpruner.web.options import ServerOptions
+from docpruner.web.schemas import IndexSettings, StatsResponse
+
+
+def stats_response(index: Index, options: ServerOptions) -> StatsResponse:
+    stats = index.stats()
+    settings = stats.settings
+    named = asdict(settings) | {"encoder": _without_folders(settings.encoder)}
+    return StatsResponse(
+        **asdict(stats) | {"settings": IndexSettings(**named)},
+        name=_last_part(index.location),
+        row_bytes=settings.row_bytes,
+        changes_allowed=options.allow_changes,
+        max_upload=options.max_upload,
+        max_files=options.max_files,
+    )
+
+
+def _without_folders(encoder: str) -> str:
+    """A model in a folder by the folder's name; others have no path to hide."""
+    return Path(encoder).name if Path(encoder).is_absolute() else encoder
+
+
+def _last_part(location: str) -> str:
+    """Of a path or an address: the rest may name folders, hosts and passwords."""
+    if "://" not in location:
+        return Path(location).resolve().name
+    scheme, _, rest = location.partition("://")
+    return rest.partition("?")[0].rstrip("/").rpartition("/")[2].rpartition("@")[2] or scheme

@@ -50,7 +50,7 @@ def test_commas_within_a_spec_are_told_from_those_between_two():
     ]
 
 
-@pytest.mark.parametrize("text", ["docpruner:k=0@int4", "dokpruner", "docpruner:k=0,", "@int8"])
+@pytest.mark.parametrize("text", ["docpruner:k=0@int3", "dokpruner", "docpruner:k=0,", "@int8"])
 def test_what_is_no_setting_is_an_error(text):
     with pytest.raises(SpecError):
         read_methods(text, (), prompts=False)

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
+from docpruner.codecs import CODEC_NAMES
 from docpruner.errors import MissingExtraError
 from docpruner.evaluate.measuring.results import Results
 from docpruner.evaluate.report.console import latency_table, results_table
@@ -117,6 +118,13 @@ def test_what_results_can_not_fill_is_not_drawn(tmp_path):
     drawn = draw_all(replace(results, settings=alone), tmp_path)
     assert list(drawn) == ["tradeoff", "storage", "distribution"]
     assert draw_all(replace(results, settings=results.settings[:1]), tmp_path) == {}
+
+
+def test_every_codec_has_a_mark_of_its_own():
+    from docpruner.evaluate.report.storage_chart import MARKS
+
+    assert set(MARKS) == set(CODEC_NAMES)
+    assert len(set(MARKS.values())) == len(MARKS)
 
 
 def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):

@@ -19,6 +19,9 @@ MARKS = {
     "float32": ("D", "#882255"),
     "float16": ("o", "#d55e00"),
     "int8": ("s", "#0072b2"),
+    "int4": ("p", "#56b4e9"),
+    "int2": ("v", "#cc79a7"),
+    "int1": ("P", "#e69f00"),
     "binary": ("^", "#009e73"),
 }
 MOST_NAMED = 10  # settings of the front

@@ -36,7 +36,7 @@ ROOMS = {
         *("pipeline", "stores", "pages", "encoders", "reduce", "maxsim", "codecs", "pictures"),
         *("explain", "cores", *VALUES),
     },
-    "integrations": {"encoders", "reduce", "codecs", "maxsim", "types", "errors"},
+    "integrations": {"encoders", "reduce", "stores", "codecs", "maxsim", "types", "errors"},
     "doctor": {"maxsim", "errors", "cores"},
     "web": {"facade", "explain", "search", "pipeline", "stores", "pages", *VALUES},
     "cli": {

@@ -1,5 +1,6 @@
 # make demo    see it work
 # make test    everything that has to hold: lint, types, tests
+# make jina    the part of it that needs transformers 4, in an environment of its own
 # make faults  kills, damaged files and full disks, many more of them than `make test` tries
 # Each does its own set-up in .venv; the second time that costs nothing.
 
@@ -9,15 +10,16 @@ BIN := $(VENV)/bin
 PACKAGE := $(VENV)/.package
 SAMPLES := $(VENV)/.samples
 INSTALLED := $(VENV)/.installed
+JINA := .venv-jina
 KERNEL := setup.py $(wildcard src/docpruner/native/*)
 
-.PHONY: demo test lint types unit faults sanitize avx512 clean
+.PHONY: demo test lint types unit jina faults sanitize avx512 clean
 
 demo: $(SAMPLES)
 	$(BIN)/python examples/make_samples.py demo/documents
 	$(BIN)/docpruner demo demo
 
-test: lint types unit
+test: lint types unit jina
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -28,6 +30,17 @@ types: $(INSTALLED)
 
 unit: $(INSTALLED)
 	$(BIN)/pytest --numprocesses auto
+
+# Jina v4's published code runs with transformers 4 only. What is not replaced is taken from .venv.
+jina: $(JINA)/.installed
+	PYTHONPATH=src $(JINA)/bin/python -m pytest tests/encoders/test_jina_encoder.py tests/encoders/test_jina_stand_in.py
+
+$(JINA)/.installed: $(INSTALLED) constraints-jina.txt
+	$(BIN)/python -m venv --clear $(JINA)
+	$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
+		> "$$($(JINA)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/of-the-tests.pth"
+	$(JINA)/bin/pip install --quiet --constraint constraints-jina.txt --requirement constraints-jina.txt
+	touch $@
 
 # 200 kills, 2000 flipped bits of catalogues, 4500 damaged files, 200 times four processes that create one
 # index, PDFs that take all memory, hostile names and texts; what was tried is told at the end.
@@ -74,4 +87,4 @@ avx512: $(INSTALLED)
 comma := ,
 
 clean:
-	rm -rf $(VENV) build demo src/*.egg-info src/docpruner/*.so
+	rm -rf $(VENV) $(JINA) build demo src/*.egg-info src/docpruner/*.so

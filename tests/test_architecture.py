@@ -37,7 +37,7 @@ ROOMS = {
         *("pipeline", "stores", "pages", "encoders", "reduce", "maxsim", "codecs", "pictures"),
         *("explain", "cores", *VALUES),
     },
-    "integrations": {"encoders", "reduce", "codecs", "maxsim", "types", "errors"},
+    "integrations": {"encoders", "reduce", "stores", "codecs", "maxsim", "types", "errors"},
     "doctor": {"maxsim", "errors", "cores"},
     "web": {"outside_text", "facade", "explain", "search", "pipeline", "stores", "pages", *VALUES},
     "cli": {

@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from safetensors.torch import save_file
 from tokenizers import pre_tokenizers
 from transformers import (
     AutoConfig,
     AutoModel,
-    Qwen2Tokenizer,
     Qwen2VLImageProcessor,
     Qwen2VLVideoProcessor,
 )
 
+TRANSFORMERS_4 = transformers.__version__.startswith("4.")
 REMOTE_CODE = Path(__file__).with_name("jina_stand_in")
 SPECIAL_TOKENS = (
     "<|endoftext|>",
@@ -37,7 +38,7 @@ def build_jina(folder: Path, seed: int = 0) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for source in REMOTE_CODE.glob("*.py"):
         shutil.copy(source, folder)
-    tokenizer = _tokenizer()
+    tokenizer = _tokenizer(folder)
     tokenizer.save_pretrained(folder)
     _save_image_processor(folder)
     _write(folder / "config.json", _config(tokenizer))
@@ -45,10 +46,20 @@ def build_jina(folder: Path, seed: int = 0) -> Path:
     return folder
 
 
-def _tokenizer() -> Qwen2Tokenizer:
+def _tokenizer(folder: Path) -> Any:
+    """transformers 4, which the published code needs, reads a vocabulary from files only."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {token: number for number, token in enumerate([*alphabet, *SPECIAL_TOKENS])}
-    tokenizer = Qwen2Tokenizer(vocab=vocabulary, merges=[], eos_token="<|im_end|>")
+    if TRANSFORMERS_4:
+        _write(folder / "vocab.json", vocabulary)
+        (folder / "merges.txt").write_text("#version: 0.2\n")
+        files = {
+            "vocab_file": str(folder / "vocab.json"),
+            "merges_file": str(folder / "merges.txt"),
+        }
+        tokenizer = transformers.Qwen2TokenizerFast(**files, eos_token="<|im_end|>")
+    else:
+        tokenizer = transformers.Qwen2Tokenizer(vocab=vocabulary, merges=[], eos_token="<|im_end|>")
     tokenizer.add_tokens(list(SPECIAL_TOKENS), special_tokens=True)
     return tokenizer
 
@@ -60,7 +71,7 @@ def _save_image_processor(folder: Path) -> None:
     images.save_pretrained(folder)
 
 
-def _config(tokenizer: Qwen2Tokenizer) -> dict[str, Any]:
+def _config(tokenizer: Any) -> dict[str, Any]:
     token = tokenizer.convert_tokens_to_ids
     return {
         "architectures": ["JinaEmbeddingsV4Model"],

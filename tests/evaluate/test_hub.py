@@ -391,7 +391,8 @@ def test_without_network_and_copy_it_says_what_to_do():
     with pytest.raises(
         DataError,
         match=r"vidore/esg_reports_v2 \(qrels\) can't be loaded \(.*\); where there is a network, "
-        r"run: hf download --repo-type dataset vidore/esg_reports_v2; where there is none, set",
+        r"run: hf download --repo-type dataset vidore/esg_reports_v2 --revision \w+; where there "
+        r"is none, set",
     ):
         load_benchmark("vidore/esg_reports_v2")
 
@@ -410,7 +411,12 @@ def test_a_copy_made_by_hf_download_is_found_without_network(tmp_path, hf_home):
     (repository / "refs" / "main").write_text(commit)
     (data,) = load_benchmark("vidore/esg_reports_v2")
     assert (data.name, len(data.pages.rows)) == ("vidore/esg_reports_v2", 3)
-    assert data.pages.key == data.name  # as with a network: what was encoded then is found
+    # as with a network: what was encoded then is found, and of that commit only
+    assert data.pages.key == f"{data.name}@{commit}"
+    with pytest.raises(DataError, match=r"hf download --repo-type dataset .* --revision abc"):
+        load_benchmark("vidore/esg_reports_v2@abc")
+    with pytest.raises(DataError, match="vidore-v2 is 4 data sets; a revision is one data set's"):
+        load_benchmark("vidore-v2@abc")
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch):

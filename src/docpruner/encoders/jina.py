@@ -98,6 +98,8 @@ def load_jina(
     chosen = device or best_device()
     precision = best_dtype(chosen, dtype)
     checkpoint = with_weights(files.checkpoint)
+    if not checkpoint.has(ADAPTER):
+        raise EncoderError(f"{checkpoint.name} lacks {ADAPTER}; download the model again")
     try:
         model = transformers.AutoModel.from_pretrained(
             checkpoint.folder,
@@ -133,11 +135,8 @@ def _require_adapter(model: Any, checkpoint: Checkpoint) -> None:
     peft 0.21 and later don't know the names in it: they leave the adapters as before training and
     say so in a warning.
     """
-    file = checkpoint.folder / ADAPTER
-    if not file.exists():
-        raise EncoderError(f"{checkpoint.name} lacks {ADAPTER}; download the model again")
     placed = {_plain(key): value for key, value in model.named_parameters() if "lora_" in key}
-    with safe_open(file, framework="pt") as saved:
+    with safe_open(checkpoint.folder / ADAPTER, framework="pt") as saved:
         names = saved.keys()
         keys = {_plain(key): key for key in names}
         for name, weight in placed.items():

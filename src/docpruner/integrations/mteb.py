@@ -24,6 +24,7 @@ from docpruner.encoders.registry import Encoder, EncoderName
 from docpruner.errors import EncoderError, MissingExtraError, SpecError
 from docpruner.maxsim import maxsim, score_pages
 from docpruner.reduce import reducer
+from docpruner.stores.page_map import rounded
 from docpruner.types import FloatArray
 
 try:
@@ -162,7 +163,7 @@ class PrunedModel:
         new = {key: image for key, image in named if key not in self._known}
         encoded = self._encoder.encode_pages(list(new.values())) if new else []
         for key, page in zip(new, encoded, strict=True):
-            left = self._reduce(page)
+            left = self._reduce(rounded(page))
             self._known[key] = encode(left.vectors, self._codec).rows
             self._patches += left.page_patches
             self._stored += left.patches

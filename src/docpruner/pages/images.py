@@ -13,12 +13,9 @@ from PIL import Image
 from PIL.Image import Transpose
 
 from docpruner.errors import PageError
-from docpruner.pages.parsed_page import Picture
+from docpruner.pages.parsed_page import PIXEL_LIMIT, Picture
 from docpruner.pages.problems import another_kind, printable_path, read_beginning
 from docpruner.types import Word
-
-PIXEL_LIMIT = 200_000_000
-"""A larger image is refused by its header: decoded, a small file could fill the memory."""
 
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP")
 MAGIC = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"RIFF")

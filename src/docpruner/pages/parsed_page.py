@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 DEFAULT_PIXELS = 1_500_000
 """Of a page that is drawn although its encoder reads words only."""
 
+PIXEL_LIMIT = 200_000_000
+"""A larger image is refused by its header: decoded, a small file could fill the memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Picture:

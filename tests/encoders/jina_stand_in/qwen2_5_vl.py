@@ -54,11 +54,18 @@ class Qwen2RMSNorm(nn.Module):
         return self.weight * (wide * scale).to(states.dtype)
 
 
+def rope_settings(config: Any) -> dict[str, Any]:
+    """As transformers 5 has them in one place, 4 in two."""
+    if hasattr(config, "rope_parameters"):
+        return config.rope_parameters
+    return {"rope_theta": config.rope_theta, **config.rope_scaling}
+
+
 class Qwen2_5_VLRotaryEmbedding(nn.Module):
     def __init__(self, config: Any) -> None:
         super().__init__()
         self.head_dim = config.hidden_size // config.num_attention_heads
-        self.theta = config.rope_parameters["rope_theta"]
+        self.theta = rope_settings(config)["rope_theta"]
 
     def forward(self, x: Tensor, position_ids: Tensor) -> Rotation:
         """Cosines and sines of (3, B, T, D) for positions of (3, B, T)."""
@@ -80,7 +87,7 @@ class Qwen2_5_VLAttention(nn.Module):
         self.head_dim = self.hidden_size // self.num_heads
         self.num_key_value_heads = config.num_key_value_heads
         self.num_key_value_groups = self.num_heads // self.num_key_value_heads
-        self.rope_scaling = config.rope_parameters
+        self.rope_scaling = rope_settings(config)
         width = self.num_key_value_heads * self.head_dim
         self.q_proj = nn.Linear(self.hidden_size, self.hidden_size)
         self.k_proj = nn.Linear(self.hidden_size, width)

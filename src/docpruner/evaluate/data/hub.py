@@ -26,6 +26,7 @@ from docpruner.errors import DataError, MissingExtraError
 from docpruner.evaluate.data.benchmarks import Layout, language_of, languages_of, layout_of, named
 from docpruner.evaluate.data.data_sets import DataSet
 from docpruner.evaluate.data.hub_tables import Table, flat_data, parts_data
+from docpruner.evaluate.data.pinned_revisions import REVISIONS
 
 SPLIT = "test"
 TABLES = ("qrels", "queries", "corpus")  # the largest last: what can't be had fails early
@@ -70,6 +71,7 @@ class _Place:
     layout: Layout
     languages: tuple[str, ...] = ()  # that it is divided into
     language: str = ""  # of queries that don't say theirs
+    revision: str | None = None  # on the Hub; None: as it is today
     configs: bool = True  # whether its tables have names; else they are found by their folders
 
     @property
@@ -81,7 +83,7 @@ class _Place:
         try:
             return list(self._load(language))
         except DataError as error:
-            folder = None if self.local else _downloaded(self.path)
+            folder = None if self.local else _downloaded(self.path, self.revision)
             if folder is None:
                 raise
             copy = replace(self, path=str(folder), configs="corpus" in _configs(folder))
@@ -111,7 +113,10 @@ class _Place:
 
     def table(self, *, config: str | None = None, folder: str | None = None) -> Table:
         try:
-            return _datasets().load_dataset(self.path, config, data_dir=folder, split=SPLIT)
+            revision = None if self.local else self.revision
+            return _datasets().load_dataset(
+                self.path, config, data_dir=folder, split=SPLIT, revision=revision
+            )
         except Exception as error:  # of whatever library the network, the cache or a file is read
             part = config or folder
             reason = str(error).strip().split("\n")[0]
@@ -120,7 +125,8 @@ class _Place:
                 remedy = "is the copy complete, with parquet files for the split test?"
             else:
                 remedy = (
-                    f"where there is a network, run: hf download --repo-type dataset {self.path}; "
+                    f"where there is a network, run: hf download --repo-type dataset {self.path}"
+                    f"{f' --revision {self.revision}' if self.revision else ''}; "
                     "where there is none, set HF_HOME to the folder that has it"
                 )
             raise DataError(f"{where} can't be loaded ({reason}); {remedy}") from error
@@ -128,21 +134,25 @@ class _Place:
 
 def _places(name: str) -> list[_Place]:
     folder = Path(name)
+    plain, _, revision = name.partition("@")
     try:
-        ids = named(name)
+        ids = named(plain)
     except DataError:
         if not folder.is_dir():
             raise
         return [_local(folder.resolve().name, folder.resolve())]
-    return [_known(name) for name in ids]
+    if revision and len(ids) > 1:
+        raise DataError(f"{plain} is {len(ids)} data sets; a revision is one data set's")
+    return [_known(each, revision or REVISIONS.get(each)) for each in ids]
 
 
-def _known(name: str) -> _Place:
+def _known(name: str, revision: str | None) -> _Place:
     """A folder of that name goes before the Hub, as it does for `datasets`."""
     folder, language = Path(name), language_of(name)
     if folder.is_dir():
         return replace(_local(name, folder.resolve()), language=language)
-    return _Place(name, name, name, layout_of(name), languages_of(name), language)
+    key = f"{name}@{revision}" if revision else name
+    return _Place(name, name, key, layout_of(name), languages_of(name), language, revision)
 
 
 def _local(name: str, folder: Path) -> _Place:
@@ -168,12 +178,16 @@ def _configs(folder: Path) -> tuple[str, ...]:
         ) from None
 
 
-def _downloaded(repository: str) -> Path | None:
+def _downloaded(repository: str, revision: str | None) -> Path | None:
     """A copy in the Hub's own cache, as `hf download` leaves it there."""
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(repository, repo_type="dataset", local_files_only=True))
+        return Path(
+            snapshot_download(
+                repository, repo_type="dataset", revision=revision, local_files_only=True
+            )
+        )
     except Exception:  # not there
         return None
 

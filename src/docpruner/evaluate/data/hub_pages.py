@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from docpruner.errors import PageError
 from docpruner.evaluate.data.sampling import some_of
-from docpruner.pages.parsed_page import DEFAULT_PIXELS
+from docpruner.pages.parsed_page import DEFAULT_PIXELS, PIXEL_LIMIT
 from docpruner.pages.reader import PageReader, page_or_raise
 from docpruner.stores.records import PageName
 from docpruner.types import Page
@@ -58,7 +58,7 @@ class HubPages:
             return reader.page(page.document).render()
 
     def some_pages(self, count: int, *, pixels: int | None, ocr: bool) -> list[Page]:
-        with closing(PictureReader(self, pixels=pixels, ocr=ocr)) as reader:
+        with closing(PictureReader(self, pixels=_unscaled(pixels), ocr=ocr)) as reader:
             return some_of(list(self.rows), count, reader.page)
 
     def content(self, page_id: str) -> bytes:
@@ -147,7 +147,7 @@ class HubSource:
 
     def __init__(self, pages: HubPages, *, pixels: int | None, ocr: bool) -> None:
         self._pages = pages
-        self._reader = PictureReader(pages, pixels=pixels, ocr=ocr)
+        self._reader = PictureReader(pages, pixels=_unscaled(pixels), ocr=ocr)
         self.size = sum(pages.sizes.values())
 
     def documents(self) -> Iterator[HubDocument | PageError]:
@@ -163,6 +163,14 @@ class HubSource:
 
     def close(self) -> None:
         self._reader.close()
+
+
+def _unscaled(pixels: int | None) -> int | None:
+    """Pictures of a benchmark reach the encoder as they are.
+
+    Scaled twice, a page may get another grid of patches than in mteb and other tools.
+    """
+    return None if pixels is None else PIXEL_LIMIT
 
 
 def _digest(page_id: str, size: int, tail: bytes) -> bytes:

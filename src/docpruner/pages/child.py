@@ -15,6 +15,8 @@ from docpruner.pages import messages
 from docpruner.pages.memory_limit import EXIT_CODE
 from docpruner.pages.messages import Message
 
+PIPE_BYTES = 1 << 20
+
 Answers = SimpleQueue[tuple[Message, bytes] | None]
 
 
@@ -46,6 +48,10 @@ class Child:
             env=_environment(),
             start_new_session=True,  # out of the way of the terminal's Ctrl-C
         )
+        with suppress(ImportError, AttributeError, OSError):  # on Linux: a picture in fewer parts
+            import fcntl
+
+            fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)  # type: ignore[arg-type]
         self._process = process
         self._answers: Answers = SimpleQueue()
         pump = threading.Thread(target=_pump, args=(process.stdout, self._answers), daemon=True)

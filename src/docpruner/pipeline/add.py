@@ -54,7 +54,8 @@ def add_documents(
     """
     try:
         with store.writer(wait) as writer:
-            missing = MissingPages(store, source, ocr=ocr, metadata=metadata)
+            silent_again = ocr and encoder is not None and encoder.reads == "words"
+            missing = MissingPages(store, source, ocr=silent_again, metadata=metadata)
             run = AddRun(store, writer, encoder, source.size, progress)
             report = run.over(missing, interrupt=source.close)
             if isinstance(source, FollowsDocuments):

@@ -81,6 +81,6 @@ def test_candidates_are_pruned_merged_and_rounded():
     specs = list(map(str, candidates()))
     assert specs[0] == "none"
     assert "docpruner:k=-0.25+sem-cluster:factor=2@int8" in specs
-    assert "none@binary" in specs
-    assert len(specs) == len(set(specs)) == 6 * 3 * 3
+    assert "none@int1" in specs
+    assert len(specs) == len(set(specs)) == 6 * 3 * 5
     assert replace(setting(1), codec="int8").name == "docpruner:k=1@int8"

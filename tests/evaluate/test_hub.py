@@ -2,6 +2,7 @@
 
 import struct
 import sys
+import time
 import zlib
 from io import BytesIO
 from pathlib import Path
@@ -21,6 +22,7 @@ from docpruner.evaluate.measuring.encoded import encode_data
 from docpruner.evaluate.measuring.evaluation import evaluate
 from docpruner.evaluate.measuring.methods import BASE
 from docpruner.evaluate.measuring.study import Study
+from docpruner.pipeline import add
 from docpruner.stores.locations import open_store
 from docpruner.stores.records import PageName
 from evaluate.copies import (
@@ -188,9 +190,19 @@ def many(folder: Path, count: int = 20) -> Path:
     return folder
 
 
-def test_a_run_that_was_stopped_goes_on_and_encodes_nothing_twice(tmp_path):
+class SlowEncoder(ColourEncoder):
+    """So slow that what it has encoded is written before it encodes more."""
+
+    def encode_pages(self, pages):
+        time.sleep(0.1)
+        return super().encode_pages(pages)
+
+
+def test_a_run_that_was_stopped_goes_on_and_encodes_nothing_twice(tmp_path, monkeypatch):
+    monkeypatch.setattr(add, "FIRST_BATCH", 1)
+    monkeypatch.setattr(add, "MOST_PAGES", 1)
     (data,) = load_benchmark(str(many(tmp_path / "many")))
-    first, second, third = ColourEncoder(), ColourEncoder(), ColourEncoder()
+    first, second, third = SlowEncoder(), ColourEncoder(), ColourEncoder()
     first.patience = 12
     with pytest.raises(KeyboardInterrupt):
         encode_data(data, first, cache=tmp_path / "cache")
@@ -201,10 +213,9 @@ def test_a_run_that_was_stopped_goes_on_and_encodes_nothing_twice(tmp_path):
         cache=tmp_path / "cache",
         progress=lambda report: reports.append((report.pages, report.share)),
     )
-    assert len(second.encoded) < 20  # the first batch of eight was committed
-    assert len(second.encoded) + 8 == 20
+    assert 8 <= len(second.encoded) < 20
     assert sorted(encoded.page_ids, key=int) == [str(number) for number in range(20)]
-    assert reports[-1] == (12, pytest.approx(1.0))
+    assert reports[-1] == (len(second.encoded), pytest.approx(1.0))
     encode_data(data, third, cache=tmp_path / "cache")
     assert third.encoded == []
 

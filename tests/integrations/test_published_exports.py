@@ -150,7 +150,9 @@ def test_plain_pages_are_the_same_vectors(encoders, pages, name):
 
 
 def test_what_its_files_say_cannot_be_set(folders):
-    with pytest.raises(EncoderError, match=r"as its own files say: .*query_prefix"):
+    with pytest.raises(
+        EncoderError, match=r"as its own files say: .*queries and max_visual_tokens can't be set"
+    ):
         load_encoder(str(folders["qwen2.5"]), query_prefix="Query: ")
     with pytest.raises(EncoderError, match="ColQwen2Processor writes queries in a form of its own"):
         load_encoder(str(folders["colqwen2"]), query_prefix="")

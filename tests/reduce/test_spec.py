@@ -184,7 +184,7 @@ WRONG = {
     "open end": ("docpruner+", r"no strategy 'docpruner\+' in"),
     "unknown parameter": (
         "docpruner:j=1",
-        r"docpruner has no parameter 'j'; it has: k, statistics$",
+        r"docpruner has no parameter 'j'; it has: k, statistics, floor$",
     ),
     "parameter of another": (
         "sem-cluster:ratio=0.5",

@@ -36,7 +36,8 @@ COMMANDS = {
         "maintenance:verify", "Check every byte of an index, and take damaged pages out of it."
     ),
     "prune": Source(
-        "maintenance:prune", "Make an index smaller by a stricter spec, without encoding again."
+        "maintenance:prune",
+        "Make an index smaller by a stricter spec or another codec, without encoding again.",
     ),
     "explain": Source(
         "explain.explain_command:run",

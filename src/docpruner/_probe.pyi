@@ -1,0 +1,16 @@
+from typing import Any
+
+import numpy.typing as npt
+
+Buffer = npt.NDArray[Any]
+
+def best(scores: Buffer, places: Buffer, values: Buffer, rows: int, /) -> None: ...
+def gains(
+    offsets: Buffer,
+    pages: Buffer,
+    probed: Buffer,
+    worths: Buffer,
+    sums: Buffer,
+    tokens: int,
+    /,
+) -> bool: ...

@@ -27,7 +27,7 @@ ROOMS = {
     "reduce": {"types", "errors"},
     "pages": {"types", "errors"},
     "encoders": {"types", "errors", "cores"},
-    "stores": {"codecs", "maxsim", "types", "errors"},
+    "stores": {"codecs", "maxsim", "types", "errors", "cores", "_probe"},
     "pipeline": {"pages", "encoders", "reduce", "stores", "codecs", "types", "errors"},
     "search": {"encoders", "stores", *VALUES},
     "facade": {"pipeline", "search", "stores", "pages", "encoders", "reduce", "codecs", *VALUES},

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from docpruner import maxsim as maxsim_module
 from docpruner.codecs import CODEC_NAMES, LEVELS, Encoded, encode
 from docpruner.errors import ScoringError
-from docpruner.maxsim import kernels, maxsim, score_pages
+from docpruner.maxsim import kernels, maxsim, score_pages, score_spans
 from docpruner.rotation import rotation
 
 NATIVE = [name for name in kernels().names if name != "numpy"]
@@ -194,20 +194,32 @@ def test_wrong_kernel_threads_and_ragged_dimensions_are_errors():
         maxsim(query, [np.ones((2, 4)), np.ones((2, 3))])
 
 
+@pytest.mark.parametrize("kernel", kernels().names)
+def test_pages_may_lie_anywhere_and_in_any_order(kernel):
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(60, 16)).astype(np.float32)
+    queries = [rng.normal(size=(3, 16)), rng.normal(size=(5, 16))]
+    spans = np.array([[40, 60], [0, 1], [10, 25], [12, 20]])
+    got = score_spans(queries, encode(vectors, "float32"), spans, kernel=kernel)
+    wanted = [maxsim(query, [vectors[a:b] for a, b in spans]) for query in queries]
+    assert got == pytest.approx(np.array(wanted), rel=1e-5)
+
+
 @pytest.mark.skipif(not NATIVE, reason="the extension is not built")
 def test_the_extension_refuses_offsets_outside_its_buffers():
     score = maxsim_module._maxsim.score
     tokens, rows = np.ones((1, 4), np.float32), np.ones((2, 4), np.float32)
     scores = np.zeros((1, 1), np.float32)
     good = np.array([0, 1]), np.array([0, 2])
-    for query_offsets, page_offsets in [
+    for query_offsets, spans in [
         (np.array([0, 2]), good[1]),
         (good[0], np.array([0, 3])),
-        (good[0], np.array([1, 2])),
+        (good[0], np.array([2, 2])),
+        (good[0], np.array([-1, 1])),
         (good[0], np.array([0])),
     ]:
-        with pytest.raises(ValueError, match="offsets don't fit"):
-            score(tokens, query_offsets, rows, page_offsets, scores, 4, 0, 0, 1, NATIVE[0])
+        with pytest.raises(ValueError, match="offsets or spans don't fit"):
+            score(tokens, query_offsets, rows, spans, scores, 4, 0, 0, 1, NATIVE[0])
     for first, last in [(0, 2), (1, 0), (-1, 1)]:
         with pytest.raises(ValueError, match="pages are out of range"):
             score(tokens, *[good[0], rows, good[1]], scores, 4, 0, first, last, NATIVE[0])

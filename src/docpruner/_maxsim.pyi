@@ -8,7 +8,7 @@ def score(
     tokens: Buffer,
     query_offsets: Buffer,
     rows: Buffer,
-    page_offsets: Buffer,
+    spans: Buffer,
     scores: Buffer,
     dim: int,
     codec: int,

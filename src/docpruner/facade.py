@@ -31,9 +31,18 @@ from docpruner.pipeline.prune import Pruned, prune
 from docpruner.reduce import Reducer, reducer
 from docpruner.search.filters import matching
 from docpruner.search.searcher import Question, find, questions
-from docpruner.stores.contract import WAIT, Compactable, Progress, Reader, Store, Verifiable
+from docpruner.search.tuning import measured
+from docpruner.stores.contract import WAIT, Compactable, Progress, Reader, Staged, Store, Verifiable
 from docpruner.stores.locations import Location, create_store, open_store, store_exists
-from docpruner.stores.records import Damage, DocumentEntry, PageName, Stats, StoredPage
+from docpruner.stores.records import (
+    Damage,
+    DocumentEntry,
+    FirstStageState,
+    PageName,
+    Stats,
+    StoredPage,
+    Tuning,
+)
 from docpruner.stores.settings import Settings
 from docpruner.types import Filter, Metadata, PageEmbedding, Prompt, is_named
 
@@ -456,6 +465,8 @@ class Index:
             wait=wait,
             progress=progress,
         )
+        if report.pages:
+            self._update_first_stage(wait)
         if report.outcome == "none" or (strict and report.problems):
             raise AddError(report.problems, report)
         return report
@@ -515,6 +526,7 @@ class Index:
         documents: str | Sequence[str] = (),
         pages: PageRange | None = None,
         metadata: Metadata | None = None,
+        exact: bool = False,
     ) -> list[Hit]:
         """The `k` best pages for a query, the best first.
 
@@ -525,10 +537,12 @@ class Index:
             of it; `*` goes across folders).
         pages: only from the first to the last of these numbers; None as the last is the end.
         metadata: only documents that have these values.
+        exact: score every page. An index of many pages otherwise chooses those that are worth it
+            by its first stage, and may miss one in a hundred of the best (see `tune`).
         """
         question = self._question(query, vectors, image)
         which = Filter(_globs(documents), pages, metadata)
-        return find(self._store, [question], k, which, files=self._files)[0]
+        return find(self._store, [question], k, which, exact=exact, files=self._files)[0]
 
     def search_many(
         self,
@@ -538,10 +552,12 @@ class Index:
         documents: str | Sequence[str] = (),
         pages: PageRange | None = None,
         metadata: Metadata | None = None,
+        exact: bool = False,
     ) -> list[list[Hit]]:
         """As `search`, for many queries in one pass over the index."""
         which = Filter(_globs(documents), pages, metadata)
-        return find(self._store, questions(self.encoder, queries), k, which, files=self._files)
+        asked = questions(self.encoder, queries)
+        return find(self._store, asked, k, which, exact=exact, files=self._files)
 
     def hit(self, query: str, document: str, number: int) -> Hit | None:
         """What one page has to say to a query; None if it is not in the index."""
@@ -587,14 +603,65 @@ class Index:
         wait: seconds to wait for another writer.
         progress: told how many pages are done, and of how many.
         """
-        return prune(self._store, spec, codec=codec, dry_run=dry_run, wait=wait, progress=progress)
+        pruned = prune(
+            self._store, spec, codec=codec, dry_run=dry_run, wait=wait, progress=progress
+        )
+        if not dry_run:
+            self._update_first_stage(wait, progress)
+        return pruned
 
     def compact(self, *, wait: float = WAIT, progress: Progress | None = None) -> int:
-        """Give back the room of deleted and replaced pages; returns the bytes freed."""
+        """Give back the room of deleted and replaced pages; returns the bytes freed.
+
+        The first stage of a large index is renewed if it is damaged or has become old.
+        """
         before = self.stats().bytes_on_disk
         if isinstance(self._store, Compactable):
             self._store.compact(wait=wait, progress=progress)
+        self._update_first_stage(wait, progress)
         return before - self.stats().bytes_on_disk
+
+    def first_stage(self) -> FirstStageState | None:
+        """The first stage, by which a search chooses the pages that it scores; None if there is
+        none, as in small indexes, where every page is scored."""
+        return self._store.first_stage() if isinstance(self._store, Staged) else None
+
+    def renew_first_stage(
+        self, *, wait: float = WAIT, progress: Progress | None = None
+    ) -> FirstStageState | None:
+        """Train the first stage anew, also that of a small index. Searches go on meanwhile."""
+        if not isinstance(self._store, Staged):
+            raise IndexStateError(f"{self.location} has no first stage of ours to renew")
+        self._store.update_first_stage(renew=True, wait=wait, progress=progress)
+        return self._store.first_stage()
+
+    def tune(
+        self,
+        queries: Sequence[str] = (),
+        *,
+        target: float = 0.99,
+        made: int = 50,
+        wait: float = WAIT,
+        progress: Progress | None = None,
+    ) -> Tuning:
+        """Measure what searches by the first stage find of the exact ten best pages, and choose
+        the fewest candidates that find `target` of them.
+
+        queries: real ones, the more the better; `made` more are made from pages of the index.
+        """
+        if not isinstance(self._store, Staged) or self._store.first_stage() is None:
+            raise IndexStateError(
+                f"{self.location} has no first stage to tune: all its pages are scored in every "
+                "search, which is exact"
+            )
+        asked = [question.vectors for question in questions(self.encoder, queries)]
+        tuning = measured(self._store, asked, made, target, progress)
+        self._store.tune_first_stage(tuning, wait=wait)
+        return tuning
+
+    def _update_first_stage(self, wait: float, progress: Progress | None = None) -> None:
+        if isinstance(self._store, Staged):
+            self._store.update_first_stage(wait=wait, progress=progress)
 
     def verify(
         self, *, isolate: bool = True, wait: float = WAIT, progress: Progress | None = None

@@ -32,6 +32,7 @@ except ImportError as error:  # no C compiler when the package was built, or ano
     _why_not_native = str(error)
 
 Offsets = npt.NDArray[np.int64]
+Spans = npt.NDArray[np.int64]  # (pages, 2)
 
 NUMPY_BLOCK = 8192  # vectors decoded at a time, small enough to stay in cache
 TASKS_PER_THREAD = 4  # so that a thread that was slowed down leaves its share to the others
@@ -88,8 +89,21 @@ def score_pages(
     Page `i` is `corpus[offsets[i]:offsets[i + 1]]`. Uses every core unless `threads` says not to.
     """
     encoded = _as_encoded(corpus)
-    tokens, query_offsets = _flat_queries(queries, encoded.dim)
-    page_offsets = _checked_offsets(offsets, len(encoded))
+    bounds = _checked_offsets(offsets, len(encoded))
+    spans = np.stack([bounds[:-1], bounds[1:]], axis=1)
+    return score_spans(queries, encoded, spans, kernel=kernel, threads=threads)
+
+
+def score_spans(
+    queries: Sequence[npt.ArrayLike],
+    corpus: Encoded,
+    spans: Spans,
+    *,
+    kernel: str | None = None,
+    threads: int | None = None,
+) -> FloatArray:
+    """As `score_pages`, of pages that lie anywhere: `corpus[first:last]` of each span."""
+    tokens, query_offsets = _flat_queries(queries, corpus.dim)
     names = kernels().names
     chosen = names[0] if kernel is None else kernel
     if chosen not in names:
@@ -97,39 +111,41 @@ def score_pages(
     workers = usable_cores() if threads is None else threads
     if workers < 1:
         raise ScoringError(f"threads={threads} must be at least 1")
-    if not (len(queries) and len(page_offsets) - 1):
-        return np.zeros((len(queries), len(page_offsets) - 1), np.float32)
+    if not (len(queries) and len(spans)):
+        return np.zeros((len(queries), len(spans)), np.float32)
     if chosen == "numpy":
-        return _numpy_scores(tokens, query_offsets, encoded, page_offsets)
-    return _native_scores(tokens, query_offsets, encoded, page_offsets, chosen, workers)
+        return _numpy_scores(tokens, query_offsets, corpus, spans)
+    return _native_scores(tokens, query_offsets, corpus, spans, chosen, workers)
 
 
 def _native_scores(
     tokens: FloatArray,
     query_offsets: Offsets,
     corpus: Encoded,
-    page_offsets: Offsets,
+    spans: Spans,
     instruction_set: str,
     threads: int,
 ) -> FloatArray:
-    pages = len(page_offsets) - 1
+    pages = len(spans)
     scores = np.empty((len(query_offsets) - 1, pages), np.float32)
     rows = np.ascontiguousarray(corpus.rows)
+    spans = np.ascontiguousarray(spans)
     if corpus.is_rotated:  # once the query, instead of every vector back
         tokens = np.ascontiguousarray(tokens @ rotation(corpus.dim).T)
     codec = CODEC_NAMES.index(corpus.codec)
 
     def score(first: int, last: int) -> int:
         return _maxsim.score(
-            tokens, query_offsets, rows, page_offsets, scores,
+            tokens, query_offsets, rows, spans, scores,
             corpus.dim, codec, first, last, instruction_set,
         )  # fmt: skip
 
-    workers = threads if len(tokens) * len(rows) * corpus.dim > SMALL else 1
-    bounds = _equal_shares(page_offsets, 1 if workers == 1 else workers * TASKS_PER_THREAD)
+    vectors = np.cumsum(spans[:, 1] - spans[:, 0])
+    workers = threads if len(tokens) * int(vectors[-1]) * corpus.dim > SMALL else 1
     if workers == 1:
         bad = [score(0, pages)]
     else:
+        bounds = _equal_shares(vectors, workers * TASKS_PER_THREAD)
         with ThreadPoolExecutor(workers) as pool:
             bad = list(pool.map(score, bounds[:-1], bounds[1:]))
     for page in bad:
@@ -139,23 +155,23 @@ def _native_scores(
 
 
 def _numpy_scores(
-    tokens: FloatArray, query_offsets: Offsets, corpus: Encoded, page_offsets: Offsets
+    tokens: FloatArray, query_offsets: Offsets, corpus: Encoded, spans: Spans
 ) -> FloatArray:
-    """The reference: decode a block of pages, multiply, take the maximum of each page."""
-    pages = len(page_offsets) - 1
-    scores = np.empty((len(query_offsets) - 1, pages), np.float32)
+    """The reference: decode some pages, multiply, take the maximum of each page."""
+    scores = np.empty((len(query_offsets) - 1, len(spans)), np.float32)
+    ends = np.cumsum(spans[:, 1] - spans[:, 0])
     first = 0
-    while first < pages:
-        end = page_offsets[first] + NUMPY_BLOCK
-        last = max(first + 1, int(np.searchsorted(page_offsets, end, side="right")) - 1)
-        start, stop = page_offsets[first], page_offsets[last]
-        block = Encoded(corpus.codec, corpus.dim, corpus.rows[start:stop])
+    while first < len(spans):
+        before = int(ends[first - 1]) if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + NUMPY_BLOCK, side="right")))
+        rows = np.concatenate([corpus.rows[start:stop] for start, stop in spans[first:last]])
         with np.errstate(invalid="ignore", over="ignore"):
-            similarities = tokens @ block.decode().T  # (tokens, vectors of the block)
+            similarities = tokens @ Encoded(corpus.codec, corpus.dim, rows).decode().T
         if not np.isfinite(similarities).all():
-            vector = start + int(np.argmin(np.isfinite(similarities).all(axis=0)))
-            raise _not_finite(int(np.searchsorted(page_offsets, vector, side="right")) - 1)
-        best = np.maximum.reduceat(similarities, page_offsets[first:last] - start, axis=1)
+            vector = before + int(np.argmin(np.isfinite(similarities).all(axis=0)))
+            raise _not_finite(int(np.searchsorted(ends, vector, side="right")))
+        starts = np.concatenate([[0], ends[first : last - 1] - before])
+        best = np.maximum.reduceat(similarities, starts, axis=1)
         sums = np.add.reduceat(best.astype(np.float64), query_offsets[:-1], axis=0)
         scores[:, first:last] = sums
         first = last
@@ -214,10 +230,11 @@ def _checked_offsets(offsets: npt.ArrayLike, vectors: int) -> Offsets:
     return array
 
 
-def _equal_shares(page_offsets: Offsets, shares: int) -> list[int]:
-    """Page numbers that cut the corpus into about equal numbers of vectors."""
-    targets = np.linspace(0, page_offsets[-1], shares + 1)
-    return [int(page) for page in np.unique(np.searchsorted(page_offsets, targets))]
+def _equal_shares(ends: Offsets, shares: int) -> list[int]:
+    """Page numbers that cut pages, which end there, into about equal numbers of vectors."""
+    targets = np.linspace(0, ends[-1], shares + 1)[1:]
+    cuts = np.searchsorted(ends, targets) + 1
+    return [0, *np.unique(np.minimum(cuts, len(ends))).tolist()]
 
 
 def _not_finite(page: int) -> ScoringError:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from docpruner.errors import DamagedIndexError
-from docpruner.stores.folder import listing, segments
+from docpruner.stores.folder import scoring, segments
+from docpruner.stores.folder import store as folder_store
 from docpruner.stores.folder.store import FolderStore
 from docpruner.types import Filter
 from stores.made import (
@@ -79,7 +80,7 @@ def test_a_change_that_fails_leaves_no_rows_behind(store):
 def test_pages_are_listed_again_only_after_a_change(store, monkeypatch):
     commit(store, document("a.pdf", [[X]]))
     listed = []
-    original = listing.list_pages
+    original = folder_store.list_pages
     monkeypatch.setattr(
         "docpruner.stores.folder.store.list_pages",
         lambda *args, **more: listed.append(1) or original(*args, **more),
@@ -295,12 +296,12 @@ def test_what_is_damaged_is_not_carried_into_a_new_segment(store):
 # ---------------------------------------------------------------------- passes
 
 
-@pytest.mark.parametrize("apart", [0, 5, 1 << 40])
+@pytest.mark.parametrize("share", [1, 5, 1 << 40])
 @pytest.mark.parametrize("segment_rows", [7, 1 << 20])
-def test_scores_are_the_same_in_however_many_passes(store, monkeypatch, apart, segment_rows):
-    """Whether the rows between chosen pages are skipped, and wherever segments end."""
+def test_scores_are_the_same_in_however_many_parts(store, monkeypatch, share, segment_rows):
+    """Wherever the work is cut for threads, and wherever segments end."""
     monkeypatch.setattr(segments, "SEGMENT_BYTES", 16 * segment_rows)
-    monkeypatch.setattr(listing, "WORTH_SKIPPING", apart)
+    monkeypatch.setattr(scoring, "LEAST", share)
     pages = {n: unit_vectors(1 + n % 4, 4, seed=n) for n in range(20)}
     records = [made_page(n, vectors) for n, vectors in pages.items()]
     commit(store, document("a.pdf", records[:10], of=20, finished=False))

@@ -409,7 +409,8 @@ struct job {
     struct corpus corpus;
     const struct isa *isa;
     const float *tokens;
-    const int64_t *query_offsets, *page_offsets;
+    const int64_t *query_offsets;
+    const int64_t *spans; /* (pages, 2): the first row of each page, and the row after its last */
     size_t queries, pages, first, last;
     float *scores; /* (queries, pages) */
 };
@@ -419,7 +420,7 @@ enum { OUT_OF_MEMORY = -2, FINE = -1 };
 static int64_t score_pages(const struct job *job, const struct packed *q, struct scratch *scratch)
 {
     for (size_t page = job->first; page < job->last; page++) {
-        size_t from = (size_t)job->page_offsets[page], to = (size_t)job->page_offsets[page + 1];
+        size_t from = (size_t)job->spans[2 * page], to = (size_t)job->spans[2 * page + 1];
         if (!job->isa->page(&job->corpus, q, scratch, from, to))
             return (int64_t)page;
         for (size_t query = 0; query < job->queries; query++) {
@@ -455,7 +456,7 @@ static int64_t run(const struct job *job)
 
 /* ---- Python --------------------------------------------------------------------------------- */
 
-/* Offsets must be checked here too: a wrong one would read outside the buffers. */
+/* Offsets and spans must be checked here too: a wrong one would read outside the buffers. */
 static int offsets_fit(const Py_buffer *b, Py_ssize_t end)
 {
     const int64_t *offsets = b->buf;
@@ -464,6 +465,18 @@ static int offsets_fit(const Py_buffer *b, Py_ssize_t end)
         return 0;
     for (Py_ssize_t i = 0; i + 1 < count; i++)
         if (offsets[i] >= offsets[i + 1])
+            return 0;
+    return 1;
+}
+
+static int spans_fit(const Py_buffer *b, Py_ssize_t end)
+{
+    const int64_t *spans = b->buf;
+    Py_ssize_t count = b->len / 8;
+    if (b->len % 16 || count < 2)
+        return 0;
+    for (Py_ssize_t i = 0; i < count; i += 2)
+        if (spans[i] < 0 || spans[i] >= spans[i + 1] || spans[i + 1] > end)
             return 0;
     return 1;
 }
@@ -479,7 +492,7 @@ static const struct isa *isa_named(const char *name)
 }
 
 static const char *arrange(struct job *job, const Py_buffer *tokens, const Py_buffer *query_offsets,
-                           const Py_buffer *rows, const Py_buffer *page_offsets,
+                           const Py_buffer *rows, const Py_buffer *spans,
                            const Py_buffer *scores, Py_ssize_t dim, int codec, const char *isa)
 {
     if (dim < 1 || codec < FLOAT32 || codec >= CODECS)
@@ -499,13 +512,13 @@ static const char *arrange(struct job *job, const Py_buffer *tokens, const Py_bu
     if (tokens->len % (4 * dim) || rows->len % (Py_ssize_t)c->stride)
         return "tokens or rows are not whole";
     if (!offsets_fit(query_offsets, tokens->len / (4 * dim)) ||
-        !offsets_fit(page_offsets, rows->len / (Py_ssize_t)c->stride))
-        return "offsets don't fit";
+        !spans_fit(spans, rows->len / (Py_ssize_t)c->stride))
+        return "offsets or spans don't fit";
     job->tokens = tokens->buf;
     job->query_offsets = query_offsets->buf;
-    job->page_offsets = page_offsets->buf;
+    job->spans = spans->buf;
     job->queries = (size_t)query_offsets->len / 8 - 1;
-    job->pages = (size_t)page_offsets->len / 8 - 1;
+    job->pages = (size_t)spans->len / 16;
     job->isa = fitting(job->isa, (size_t)job->query_offsets[job->queries]);
     job->scores = scores->buf;
     if ((size_t)scores->len != job->queries * job->pages * 4)
@@ -518,15 +531,15 @@ static const char *arrange(struct job *job, const Py_buffer *tokens, const Py_bu
 static PyObject *score(PyObject *self, PyObject *args)
 {
     (void)self;
-    Py_buffer tokens, query_offsets, rows, page_offsets, scores;
+    Py_buffer tokens, query_offsets, rows, spans, scores;
     Py_ssize_t dim, first, last;
     int codec;
     const char *isa;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*w*ninns", &tokens, &query_offsets, &rows, &page_offsets,
+    if (!PyArg_ParseTuple(args, "y*y*y*y*w*ninns", &tokens, &query_offsets, &rows, &spans,
                           &scores, &dim, &codec, &first, &last, &isa))
         return NULL;
     struct job job = {.first = (size_t)first, .last = (size_t)last};
-    const char *wrong = arrange(&job, &tokens, &query_offsets, &rows, &page_offsets, &scores, dim,
+    const char *wrong = arrange(&job, &tokens, &query_offsets, &rows, &spans, &scores, dim,
                                 codec, isa);
     int64_t result = FINE;
     if (!wrong) {
@@ -537,7 +550,7 @@ static PyObject *score(PyObject *self, PyObject *args)
     PyBuffer_Release(&tokens);
     PyBuffer_Release(&query_offsets);
     PyBuffer_Release(&rows);
-    PyBuffer_Release(&page_offsets);
+    PyBuffer_Release(&spans);
     PyBuffer_Release(&scores);
     if (wrong) {
         PyErr_SetString(PyExc_ValueError, wrong);
@@ -561,7 +574,7 @@ static PyObject *instruction_sets(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"score", score, METH_VARARGS,
-     "score(tokens, query_offsets, rows, page_offsets, scores, dim, codec, first, last, isa)\n"
+     "score(tokens, query_offsets, rows, spans, scores, dim, codec, first, last, isa)\n"
      "Score pages first..last. Returns -1, or a page whose similarities are not finite."},
     {"instruction_sets", instruction_sets, METH_NOARGS, "Names this machine can run, best first."},
     {NULL, NULL, 0, NULL},

@@ -55,13 +55,14 @@ def find(
     *,
     among: Sequence[Collection[PageName]] | None = None,
     first_stage: FirstStage | None = None,
+    exact: bool = False,
     files: PageFiles | None = None,
 ) -> list[list[Hit]]:
     """For each question its `k` best pages, the best first; all that is read is of one moment.
 
     Ranked are all pages that `which` allows, or of those the ones that are `among` the candidates,
-    or that a `first_stage` chooses. Scores are exact in any case. `files` is where hits read their
-    words and pictures from.
+    or that a `first_stage` chooses: this one, or else the store's, if it has one and `exact` is
+    false. Scores are exact in any case. `files` is where hits read their words and pictures from.
     """
     if k < 1:
         raise ScoringError(f"k={k} must be at least 1")
@@ -72,9 +73,10 @@ def find(
         chosen = named_exactly(which or Filter(), reader)
         if first_stage is not None:
             among = first_stage.candidates(reader, queries, chosen)
-        ranked = reader.rank(queries, k, chosen, among)
+        ranked = reader.rank(queries, k, chosen, among, exact=exact)
         names = {page.document for pages in ranked for page in pages}
-        metadata = {e.name: e.metadata for e in reader.documents() if e.name in names}
+        entries = map(reader.document, names)
+        metadata = {entry.name: entry.metadata for entry in entries if entry is not None}
         found = []
         for question, pages in zip(asked, ranked, strict=True):
             hits = []

@@ -10,11 +10,13 @@ from docpruner.stores.records import (
     Damage,
     DocumentEntry,
     DocumentPages,
+    FirstStageState,
     KnownDocument,
     PageName,
     RankedPage,
     Stats,
     StoredPage,
+    Tuning,
 )
 from docpruner.stores.settings import Settings
 from docpruner.types import Filter, FloatArray, Metadata
@@ -39,6 +41,8 @@ class Reader(Protocol):
     def documents(self) -> Sequence[DocumentEntry]:
         """All of them, by name."""
 
+    def document(self, name: str) -> DocumentEntry | None: ...
+
     def pages(self) -> Sequence[PageName]:
         """All that can be searched, each document's together or not."""
 
@@ -50,11 +54,16 @@ class Reader(Protocol):
         k: int,
         which: Filter,
         among: Sequence[Collection[PageName]] | None = None,
+        *,
+        exact: bool = True,
+        candidates: int | None = None,
     ) -> list[list[RankedPage]]:
         """For each query its best pages by exact MaxSim, the best first.
 
         Only pages that `which` allows and, if given, that are `among` the candidates of the query.
-        Pages of equal score stand by document and number.
+        Pages of equal score stand by document and number. A store that has a first stage may
+        choose pages by it unless `exact`: as many `candidates`, or as it was tuned to. Their scores
+        are exact all the same.
         """
 
     def known(self, document: str, content_hash: bytes) -> KnownDocument | None:
@@ -136,6 +145,22 @@ class Verifiable(Protocol):
         self, *, isolate: bool = True, wait: float = WAIT, progress: Progress | None = None
     ) -> list[Damage]:
         """Every page that is not as it was written; with `isolate`, they are taken out."""
+
+
+@runtime_checkable
+class Staged(Protocol):
+    """A store with a first stage, so that not every page need be scored."""
+
+    def first_stage(self) -> FirstStageState | None:
+        """None if there is none yet, as with few pages."""
+
+    def update_first_stage(
+        self, *, renew: bool = False, wait: float = WAIT, progress: Progress | None = None
+    ) -> None:
+        """Bring it up to date with the pages; train it where it is missing, old, or to `renew`."""
+
+    def tune_first_stage(self, tuning: Tuning, *, wait: float = WAIT) -> None:
+        """Choose so many candidates from now on."""
 
 
 @runtime_checkable

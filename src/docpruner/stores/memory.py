@@ -83,6 +83,9 @@ class MemoryReader:
             for name, one in sorted(self._contents.documents.items())
         ]
 
+    def document(self, name: str) -> DocumentEntry | None:
+        return next((entry for entry in self.documents() if entry.name == name), None)
+
     def pages(self) -> Sequence[PageName]:
         return [PageName(page.document, page.number) for page in self._contents.pages]
 
@@ -96,6 +99,9 @@ class MemoryReader:
         k: int,
         which: Filter,
         among: Sequence[Collection[PageName]] | None = None,
+        *,
+        exact: bool = True,  # noqa: ARG002  # it always is
+        candidates: int | None = None,  # noqa: ARG002
     ) -> list[list[RankedPage]]:
         corpus, offsets = self._contents.rows
         pages = self.pages()
@@ -103,9 +109,13 @@ class MemoryReader:
             return [[] for _ in queries]
         scores = score_pages(queries, corpus, offsets)
         scores[:, ~self._allowed(which)] = -np.inf
-        for row, candidates in zip(scores, among or (), strict=among is not None):
-            row[[page not in candidates for page in pages]] = -np.inf
-        return [best_pages(row, k, pages.__getitem__) for row in scores]
+        for row, allowed in zip(scores, among or (), strict=among is not None):
+            row[[page not in allowed for page in pages]] = -np.inf
+
+        def names(places: Sequence[int]) -> list[PageName]:
+            return [pages[place] for place in places]
+
+        return [best_pages(row, k, names) for row in scores]
 
     def _allowed(self, which: Filter) -> BoolArray:
         documents = {

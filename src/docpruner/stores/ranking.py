@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,7 +10,9 @@ from docpruner.stores.records import PageName, RankedPage
 from docpruner.types import FloatArray
 
 
-def best_pages(scores: FloatArray, k: int, name_of: Callable[[int], PageName]) -> list[RankedPage]:
+def best_pages(
+    scores: FloatArray, k: int, names_of: Callable[[Sequence[int]], Sequence[PageName]]
+) -> list[RankedPage]:
     """The `k` places of the highest scores; equals stand by document and number.
 
     A score of minus infinity stands for a page that is not to be ranked.
@@ -19,5 +21,6 @@ def best_pages(scores: FloatArray, k: int, name_of: Callable[[int], PageName]) -
     if len(places) > k:
         least = np.partition(scores[places], -k)[-k]
         places = places[scores[places] >= least]
-    ranked = sorted((-float(scores[place]), name_of(place)) for place in places.tolist())
+    names = names_of(places.tolist())
+    ranked = sorted(zip((-scores[places]).tolist(), names, strict=True))
     return [RankedPage(*name, -negated) for negated, name in ranked[:k]]

@@ -132,6 +132,34 @@ class Stats:
 
 
 @dataclass(frozen=True)
+class Tuning:
+    """What a first stage was measured to find of what an exact search finds."""
+
+    candidates: int  # pages that are ranked exactly
+    recall: float  # share of the exact ten best that are among them
+    interval: tuple[float, float]  # of the recall, 95 %
+    queries: int  # that it was measured with
+    asked: int  # of those given by the user; the others were made from pages
+    pages: int  # in the index at that time
+    milliseconds: float  # of a search, the middle one
+    exact_milliseconds: float
+
+
+@dataclass(frozen=True)
+class FirstStageState:
+    """The first stage of an index."""
+
+    centroids: int
+    pages: int  # in its lists
+    pages_outside: int  # which are ranked exactly in every search
+    bytes_on_disk: int
+    error: float  # squared distance of vectors to their centroids, of their squared length
+    error_when_trained: float
+    candidates: int
+    tuning: Tuning | None  # None if it was not measured
+
+
+@dataclass(frozen=True)
 class Damage:
     """A page whose bytes are not the ones that were written."""
 

@@ -7,8 +7,7 @@ finds its centroid by looking into the few cells nearest to it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +32,7 @@ class Centroids:
     cells: FloatArray  # (cells, dim)
     edges: Labels  # (cells + 1,)
     points: FloatArray  # (count, dim)
+    rounded: Encoded  # the points in int8, to compare queries with
     error: float  # squared distance of a training vector to its centroid, of its squared length
 
     def __len__(self) -> int:
@@ -40,16 +40,12 @@ class Centroids:
 
     @property
     def dim(self) -> int:
-        return self.points.shape[1]
-
-    @cached_property
-    def _rounded(self) -> Encoded:
-        return encode(self.points, "int8")
+        return int(self.points.shape[1])
 
     def scores(self, tokens: FloatArray) -> FloatArray:
         """Products of query tokens with every centroid, (tokens, centroids), to 8 bits."""
         each = np.arange(len(self) + 1, dtype=np.int64)
-        return score_pages([token[None] for token in tokens], self._rounded, each)
+        return score_pages([token[None] for token in tokens], self.rounded, each)
 
     def nearest(self, vectors: FloatArray) -> tuple[Labels, float]:
         """The centroid of each vector, and their error as in `error`."""
@@ -92,7 +88,7 @@ def centroids_for(vectors: int) -> int:
 
 def sample_size(count: int) -> int:
     """Vectors to train so many centroids on."""
-    return count * VECTORS_EACH * 2
+    return count * VECTORS_EACH
 
 
 def train(sample: FloatArray, count: int, seed: int = 0) -> Centroids:
@@ -107,13 +103,18 @@ def train(sample: FloatArray, count: int, seed: int = 0) -> Centroids:
     members = np.diff(bounds)
     shares = np.clip(np.rint(members * count / len(sample)), 1, np.maximum(members, 1))
     points = [
-        _lloyd(sample[order[first:last]], int(share), rng) if last > first else cells[cell : cell + 1]
-        for cell, (first, last, share) in enumerate(zip(bounds[:-1], bounds[1:], shares, strict=True))
+        _lloyd(sample[order[first:last]], int(share), rng)
+        if last > first
+        else cells[cell : cell + 1]
+        for cell, (first, last, share) in enumerate(
+            zip(bounds[:-1], bounds[1:], shares, strict=True)
+        )
     ]
     edges = np.concatenate([[0], np.cumsum([len(part) for part in points])])
-    trained = Centroids(cells, edges, np.concatenate(points), 0.0)
+    together = np.concatenate(points)
+    trained = Centroids(cells, edges, together, encode(together, "int8"), 0.0)
     _, error = trained.nearest(some)
-    return Centroids(cells, edges, trained.points, error)
+    return replace(trained, error=error)
 
 
 def _lloyd(vectors: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:

@@ -61,15 +61,24 @@ class InvertedLists:
         offsets = np.searchsorted(pairs, np.arange(centroids + 1, dtype=np.uint64) * MOST_PAGES)
         return cls(offsets.astype(np.uint32), pairs.astype(np.uint16), len(vectors))
 
+    def after(self, others: InvertedLists) -> InvertedLists:
+        """Of both, where these pages are counted on after the others."""
+        centroids = np.arange(len(self.offsets) - 1)
+        labels = np.concatenate(
+            [np.repeat(centroids, np.diff(lists.offsets)) for lists in (others, self)]
+        )
+        pages = np.concatenate([others.pages, self.pages.astype(np.int64) + others.count])
+        order = np.argsort(labels, kind="stable")
+        offsets = others.offsets + self.offsets
+        return InvertedLists(offsets, pages[order].astype(np.uint16), others.count + self.count)
+
     def gains(self, probe: Probe) -> Gains:
         """Of every page; DamagedIndexError where the lists can't be what was written."""
         if _probe is None:
             return self._gains_by_numpy(probe)
         sums = np.empty(self.count, np.uint16)
         tokens = len(probe.centroids)
-        if not _probe.gains(
-            self.offsets, self.pages, probe.centroids, probe.worths, sums, tokens
-        ):
+        if not _probe.gains(self.offsets, self.pages, probe.centroids, probe.worths, sums, tokens):
             raise DamagedIndexError("lists of the first stage are damaged")
         return sums
 

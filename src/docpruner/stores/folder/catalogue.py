@@ -15,13 +15,12 @@ from docpruner.stores.folder.segments import sync_folder
 from docpruner.stores.settings import Settings
 from docpruner.types import Metadata
 
-FORMAT = 1
+FORMAT = 2  # 1: without what INCREMENTAL has; its first writer adds that
 NAME = "catalogue.sqlite"
 LOCK = "writer.lock"
 BUSY_SECONDS = 30.0
 
-SCHEMA = f"""
-PRAGMA user_version = {FORMAT};
+TABLES = """
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE segments (  -- no id is used twice: somebody may still hold what had it before
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -61,6 +60,53 @@ CREATE TABLE maps (
     map BLOB NOT NULL
 );
 """
+
+BASENAME = "replace(path, rtrim(path, replace(path, '/', '')), '')"
+
+INCREMENTAL = f"""
+CREATE INDEX pages_by_place ON pages (segment, start);
+CREATE INDEX documents_by_basename ON documents ({BASENAME});
+CREATE INDEX documents_incoming ON documents (incoming) WHERE incoming;
+CREATE TABLE removed (  -- places whose pages are gone, for those who have listed them
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    segment INTEGER NOT NULL,
+    start INTEGER NOT NULL
+);
+CREATE INDEX removed_by_segment ON removed (segment);
+CREATE TRIGGER page_removed AFTER DELETE ON pages BEGIN
+    INSERT INTO removed (segment, start) VALUES (old.segment, old.start);
+END;
+CREATE TABLE metadata (  -- of documents, to find them by; what is not plain has no text
+    document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+    key TEXT NOT NULL,
+    text TEXT
+);
+CREATE INDEX metadata_by_document ON metadata (document);
+CREATE INDEX metadata_by_text ON metadata (key, text, document);
+CREATE TRIGGER document_added AFTER INSERT ON documents BEGIN
+    {{metadata}}
+END;
+CREATE TRIGGER document_changed AFTER UPDATE OF metadata ON documents BEGIN
+    DELETE FROM metadata WHERE document = new.id;
+    {{metadata}}
+END;
+""".replace(
+    "{metadata}",
+    """INSERT INTO metadata SELECT new.id, key,
+        CASE WHEN type = 'text' OR typeof(value) = 'integer' AND type = 'integer'
+        THEN CAST(value AS TEXT) END FROM json_each(new.metadata);""",
+)
+"""Makes what has changed cheap to read, however much there is."""
+
+MIGRATE = f"""
+BEGIN IMMEDIATE;
+{INCREMENTAL}
+UPDATE documents SET metadata = metadata WHERE json_valid(metadata);
+PRAGMA user_version = {FORMAT};
+COMMIT;
+"""
+
+SCHEMA = f"PRAGMA user_version = {FORMAT};{TABLES}{INCREMENTAL}"
 
 
 def make_catalogue(folder: Path, settings: Settings) -> None:
@@ -117,7 +163,15 @@ def connect_writer(folder: Path) -> sqlite3.Connection:
         connection = _connect(folder / NAME, "mode=rw")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
+        if not is_incremental(connection):
+            connection.executescript(MIGRATE)
         return connection
+
+
+def is_incremental(connection: sqlite3.Connection) -> bool:
+    """False for an index of the first version, to which nothing was written since."""
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    return bool(found > 1)
 
 
 def _connect(path: Path, how: str) -> sqlite3.Connection:
@@ -155,7 +209,7 @@ def has_its_tables(connection: sqlite3.Connection) -> bool:
     """SQLite's own check can't know what the tables should be."""
     listed = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
     with closing(sqlite3.connect(":memory:")) as plain:
-        plain.executescript(SCHEMA)
+        plain.executescript(SCHEMA if is_incremental(connection) else TABLES)
         wanted = plain.execute(listed).fetchall()
     return bool(connection.execute(listed).fetchall() == wanted)
 

@@ -1,158 +1,206 @@
-"""The pages of an index at one moment, as arrays, and exact scores over any of them."""
+"""The pages of an index at one moment, as arrays segment by segment.
+
+What was listed before is taken over: a change costs what has changed.
+"""
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from docpruner.codecs import Encoded, Rows
-from docpruner.errors import ScoringError
-from docpruner.maxsim import score_pages
-from docpruner.stores.folder.catalogue import believed, read_settings
+from docpruner.codecs import Rows
+from docpruner.stores.folder.catalogue import believed, is_incremental, read_settings
+from docpruner.stores.folder.first_stage import FirstStage
+from docpruner.stores.folder.first_stage_files import Block
 from docpruner.stores.folder.segments import mapped_rows
-from docpruner.stores.records import DocumentEntry, PageName
 from docpruner.stores.settings import Settings
-from docpruner.types import BoolArray, Filter, FloatArray
+from docpruner.types import BoolArray
 
 Numbers = npt.NDArray[np.int64]
 
-WORTH_SKIPPING = 2000  # rows between two wanted pages from which another pass is the cheaper way
-
 
 @dataclass(frozen=True, eq=False)
-class Listing:
-    """Columns of the searchable pages, in the order in which their rows lie."""
+class SegmentPages:
+    """Columns of the pages of a segment, in the order in which their rows lie."""
 
-    version: Hashable
-    settings: Settings
-    documents: Mapping[int, DocumentEntry]
-    rows: Mapping[int, Rows]  # of each segment, as far as they are there
-    complete: bool  # whether all committed rows are there
-    lost: int  # pages that can't be searched as theirs are not
+    rows: Rows  # as far as they are there
+    committed: int  # rows; of all pages before that there is an entry
     document: Numbers
     number: Numbers
-    segment: Numbers
     start: Numbers
     vectors: Numbers
+    alive: BoolArray  # false where a page is gone, or its rows
+    lost: int  # pages whose rows are gone
+    blocks: tuple[Block, ...] = ()  # of the first stage, over the first of these pages
 
     def __len__(self) -> int:
         return len(self.document)
 
-    def name_of(self, place: int) -> PageName:
-        document = self.documents[int(self.document[place])]
-        return PageName(document.name, int(self.number[place]))
+    @property
+    def complete(self) -> bool:
+        return len(self.rows) == self.committed
+
+    @property
+    def covered(self) -> int:
+        """Pages, the first ones, that are in a block."""
+        return sum(map(len, self.blocks))
+
+    def without(self, starts: Numbers) -> SegmentPages:
+        """With the pages that begin there taken out."""
+        alive = self.alive & ~np.isin(self.start, starts)
+        return replace(self, alive=alive)
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """A place is a page's number among all, segment after segment."""
+
+    version: Hashable
+    settings: Settings
+    segments: Mapping[int, SegmentPages]
+    incoming: Numbers  # documents that can't be searched yet
+    removed: int  # how many removals are seen to
+    first_stage: FirstStage | None
+
+    def __len__(self) -> int:
+        return sum(map(len, self.segments.values()))
+
+    @property
+    def complete(self) -> bool:
+        """Whether all committed rows are there."""
+        return all(pages.complete for pages in self.segments.values())
+
+    @property
+    def lost(self) -> int:
+        return sum(pages.lost for pages in self.segments.values())
 
     @cached_property
-    def entries(self) -> list[DocumentEntry]:
-        return sorted(self.documents.values(), key=lambda entry: entry.name)
+    def searchable(self) -> dict[int, BoolArray]:
+        """The pages of each segment that may be found."""
+        masks = {}
+        for segment, pages in self.segments.items():
+            masks[segment] = pages.alive
+            if len(self.incoming):
+                masks[segment] = pages.alive & ~np.isin(pages.document, self.incoming)
+        return masks
 
-    @cached_property
-    def _places(self) -> dict[PageName, int]:
-        return {self.name_of(place): place for place in range(len(self))}
+    def numbered(self, chosen: Mapping[int, BoolArray]) -> list[tuple[int, int]]:
+        """Document and number of the chosen pages."""
+        pairs: list[tuple[int, int]] = []
+        for segment, mask in chosen.items():
+            pages = self.segments[segment]
+            documents, numbers = pages.document[mask].tolist(), pages.number[mask].tolist()
+            pairs.extend(zip(documents, numbers, strict=True))
+        return pairs
 
-    def chosen(self, which: Filter) -> BoolArray:
-        """The pages that a filter allows."""
-        chosen = np.ones(len(self), np.bool_)
-        if which.documents or which.metadata:
-            allowed = [
-                row
-                for row, entry in self.documents.items()
-                if which.allows(entry.name, entry.metadata)
-            ]
-            chosen &= np.isin(self.document, allowed)
-        if which.pages is not None:
-            first, last = which.pages
-            chosen &= self.number >= first
-            if last is not None:
-                chosen &= self.number <= last
-        return chosen
 
-    def placed(self, pages: Collection[PageName]) -> BoolArray:
-        """These pages, as far as they are here."""
-        chosen = np.zeros(len(self), np.bool_)
-        places = (self._places.get(PageName(*page)) for page in pages)
-        chosen[[place for place in places if place is not None]] = True
-        return chosen
-
-    def scores(self, queries: Sequence[FloatArray], chosen: BoolArray) -> FloatArray:
-        """Of every query against every page; minus infinity where `chosen` is false."""
-        scores = np.full((len(queries), len(self)), -np.inf, np.float32)
-
-        def score(places: Numbers) -> None:
-            first, last = places[0], places[-1]
-            rows = self.rows[int(self.segment[first])]
-            low, high = self.start[first], self.start[last] + self.vectors[last]
-            starts = self.start[places]
-            edges = np.stack([starts, starts + self.vectors[places]], axis=1).reshape(-1)
-            new = np.diff(edges, prepend=-1) != 0  # where a page ends the next one often begins
-            corpus = Encoded(self.settings.codec, self.settings.dim, rows[low:high])
-            between = score_pages(queries, corpus, edges[new] - low)
-            scores[:, places] = between[:, np.cumsum(new)[::2] - 1]
-
-        for places in self._runs(np.flatnonzero(chosen), WORTH_SKIPPING):
-            try:
-                score(places)
-            except ScoringError:  # perhaps of a damaged page that was taken out and lies between
-                for run in self._runs(places, 0):
-                    score(run)
-        return scores
-
-    def _runs(self, places: Numbers, most: int) -> Iterator[Numbers]:
-        """The places, cut where pages lie more than `most` rows apart."""
-        if not len(places):
-            return
-        ends = self.start[places] + self.vectors[places]
-        apart = (np.diff(self.segment[places]) != 0) | (self.start[places][1:] - ends[:-1] > most)
-        yield from np.split(places, np.flatnonzero(apart) + 1)
+NOTHING = np.empty(0, np.int64)
+EMPTY = SegmentPages(
+    np.empty((0, 0), np.uint8), 0, NOTHING, NOTHING, NOTHING, NOTHING, np.empty(0, np.bool_), 0
+)
+REMOVED = "SELECT id, segment, start FROM removed WHERE id > ? ORDER BY id"
 
 
 def list_pages(
-    connection: sqlite3.Connection, folder: Path, version: Hashable, before: Listing | None
+    connection: sqlite3.Connection,
+    folder: Path,
+    version: Hashable,
+    before: Listing | None,
+    first_stage: FirstStage | None,
 ) -> Listing:
-    """What can be searched, as the transaction of a connection sees it.
-
-    Segments that were mapped `before` stay so. Pages whose rows are gone are left out.
-    """
+    """What can be searched, as the transaction of a connection sees it."""
     run = connection.execute
     settings = read_settings(connection)
-    segments: dict[int, int] = dict(run("SELECT id, rows FROM segments").fetchall())
-    documents = run(
-        "SELECT id, path, pages, metadata, sha256 FROM documents WHERE NOT incoming"
-    ).fetchall()
-    pages = run(
-        "SELECT p.document, p.number, p.segment, p.start, p.vectors FROM pages p "
-        "JOIN documents d ON d.id = p.document WHERE NOT d.incoming ORDER BY p.segment, p.start"
-    ).fetchall()
+    incremental = is_incremental(connection)
+    committed: dict[int, int] = dict(run("SELECT id, rows FROM segments ORDER BY id").fetchall())
+    incoming = [row for (row,) in run("SELECT id FROM documents WHERE incoming")]
+    old = before.segments if before is not None and incremental else {}
+    seen = before.removed if before is not None else 0
+    gone = run(REMOVED, (seen,)).fetchall() if incremental else []
+    blocks = first_stage.blocks if first_stage is not None and incremental else {}
+    segments = {}
     with believed(folder):
-        entries = {
-            row: DocumentEntry(str(path), int(count), dict(json.loads(metadata)), bytes(sha256))
-            for row, path, count, metadata, sha256 in documents
-        }
-        columns = np.array(pages, np.int64).reshape(-1, 5).T
-    known = {} if before is None else before.rows
-    rows = {
-        segment: known[segment][:count]
-        if segment in known and len(known[segment]) >= count
-        else _mapped(folder, segment, count, settings.row_bytes)
-        for segment, count in segments.items()
-    }
-    there = {segment: len(found) for segment, found in rows.items()}
-    lost = _lost(columns[2], columns[3], columns[4], there)
-    return Listing(
-        version,
-        settings,
-        entries,
-        rows,
-        there == segments,
-        int(lost.sum()),
-        *(np.ascontiguousarray(column[~lost]) for column in columns),
+        taken = _by_segment(gone)
+        for segment, rows in committed.items():
+            known, theirs = old.get(segment), blocks.get(segment, ())
+            if known is not None and known.complete and known.blocks == theirs:
+                pages = known.without(taken[segment]) if segment in taken else known
+            elif theirs and theirs[-1].last <= rows:
+                pages = _from_blocks(connection, segment, theirs)
+            else:
+                pages = EMPTY
+            if pages.committed < rows or not pages.complete:
+                mapped = None if known is None else known.rows
+                pages = _extended(connection, folder, settings, segment, rows, pages, mapped)
+            segments[segment] = pages
+        removed = int(gone[-1][0]) if gone else seen
+        documents = np.array(incoming, np.int64)
+    return Listing(version, settings, segments, documents, removed, first_stage)
+
+
+def _by_segment(gone: Sequence[tuple[int, int, int]]) -> dict[int, Numbers]:
+    if not gone:
+        return {}
+    _, segment, start = np.array(gone, np.int64).T
+    return {number: start[segment == number] for number in np.unique(segment).tolist()}
+
+
+def _from_blocks(
+    connection: sqlite3.Connection, segment: int, blocks: Sequence[Block]
+) -> SegmentPages:
+    """What the blocks of a segment say of its pages, less those removed since."""
+    columns = [np.concatenate(parts) for parts in zip(*(b.columns for b in blocks), strict=True)]
+    document, number, start, vectors = columns or (np.empty(0, np.int64) for _ in range(4))
+    gone = connection.execute("SELECT start FROM removed WHERE segment = ?", (segment,)).fetchall()
+    alive = ~np.isin(start, np.array(gone, np.int64).reshape(-1))
+    return SegmentPages(
+        rows=np.empty((0, 0), np.uint8),
+        committed=blocks[-1].last,
+        document=document,
+        number=number,
+        start=start,
+        vectors=vectors,
+        alive=alive,
+        lost=0,
+        blocks=tuple(blocks),
+    )
+
+
+def _extended(
+    connection: sqlite3.Connection,
+    folder: Path,
+    settings: Settings,
+    segment: int,
+    rows: int,
+    base: SegmentPages,
+    mapped: Rows | None,
+) -> SegmentPages:
+    """With the pages in rows that were committed since, and all committed rows mapped."""
+    new = connection.execute(
+        "SELECT document, number, start, vectors FROM pages WHERE segment = ? AND start >= ? "
+        "ORDER BY start",
+        (segment, base.committed if len(base) else -(1 << 62)),
+    ).fetchall()
+    added = np.array(new, np.int64).reshape(-1, 4).T
+    columns = (base.document, base.number, base.start, base.vectors)
+    document, number, start, vectors = (
+        np.concatenate(both) for both in zip(columns, added, strict=True)
+    )
+    if mapped is not None and len(mapped) >= rows:
+        mapped = mapped[:rows]
+    else:
+        mapped = _mapped(folder, segment, rows, settings.row_bytes)
+    lost = _lost(start, vectors, len(mapped))
+    alive = np.concatenate([base.alive, np.ones(added.shape[1], np.bool_)])
+    count = int((lost & alive).sum())
+    return SegmentPages(
+        mapped, rows, document, number, start, vectors, alive & ~lost, count, base.blocks
     )
 
 
@@ -163,11 +211,21 @@ def _mapped(folder: Path, segment: int, rows: int, width: int) -> Rows:
         return np.empty((0, width), np.uint8)
 
 
-def _lost(
-    segment: Numbers, start: Numbers, vectors: Numbers, there: Mapping[int, int]
-) -> BoolArray:
+def _lost(start: Numbers, vectors: Numbers, rows: int) -> BoolArray:
     """The pages, in the order in which they lie, whose rows are not there, or another's."""
-    rows = np.array([there.get(number, 0) for number in segment.tolist()], np.int64)
     lost: BoolArray = (start < 0) | (vectors < 1) | (start > rows) | (vectors > rows - start)
-    lost[1:] |= (segment[1:] == segment[:-1]) & (start[1:] < start[:-1] + vectors[:-1])
+    lost[1:] |= start[1:] < start[:-1] + vectors[:-1]
     return lost
+
+
+def placed(listing: Listing, pages: Collection[tuple[int, int]]) -> dict[int, BoolArray]:
+    """Pages given by document and number, as masks of the segments."""
+    documents = np.array(sorted({document for document, _ in pages}), np.int64)
+    wanted = set(pages)
+    masks = {}
+    for segment, columns in listing.segments.items():
+        mask = np.isin(columns.document, documents)
+        for place in np.flatnonzero(mask).tolist():
+            mask[place] = (int(columns.document[place]), int(columns.number[place])) in wanted
+        masks[segment] = mask
+    return masks

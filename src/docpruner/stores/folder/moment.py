@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import warnings
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,13 +13,16 @@ import numpy as np
 
 from docpruner.codecs import Rows
 from docpruner.errors import DamagedIndexError, DamageWarning, ScoringError
-from docpruner.stores.folder.catalogue import metadata_of, read_settings
+from docpruner.stores.folder.catalogue import believed, metadata_of, read_settings
+from docpruner.stores.folder.choosing import chosen_pages
 from docpruner.stores.folder.health import measure
-from docpruner.stores.folder.listing import Listing
+from docpruner.stores.folder.listing import Listing, placed
 from docpruner.stores.folder.page_row import PAGE_ROWS, PageRow
+from docpruner.stores.folder.scoring import scores_of
 from docpruner.stores.ranking import best_pages
 from docpruner.stores.records import (
     DocumentEntry,
+    FirstStageState,
     KnownDocument,
     PageName,
     RankedPage,
@@ -26,13 +30,15 @@ from docpruner.stores.records import (
     StoredPage,
 )
 from docpruner.stores.settings import Settings
-from docpruner.types import Filter, FloatArray
+from docpruner.types import BoolArray, Filter, FloatArray
 
 if TYPE_CHECKING:
     from docpruner.stores.folder.store import FolderStore
 
 T = TypeVar("T")
 
+ENTRIES = "SELECT path, pages, metadata, sha256 FROM documents"
+MANY = 1000  # documents from which all names are read rather than some
 TRIES = 5  # to read while a writer compacts and removes what is being read
 
 
@@ -68,11 +74,35 @@ class FolderReader:
     # ------------------------------------------------------------------ documents and pages
 
     def documents(self) -> Sequence[DocumentEntry]:
-        return self._listed().entries
+        self._used = True
+        rows = self._connection.execute(f"{ENTRIES} WHERE NOT incoming").fetchall()
+        return sorted((self._entry(*row) for row in rows), key=lambda entry: entry.name)
+
+    def document(self, name: str) -> DocumentEntry | None:
+        self._used = True
+        where = "WHERE path = ? AND incoming = 0"
+        row = self._connection.execute(f"{ENTRIES} {where}", (name,)).fetchone()
+        return None if row is None else self._entry(*row)
+
+    def _entry(self, path: str, pages: int, metadata: str, sha256: bytes) -> DocumentEntry:
+        with believed(self._folder):
+            return DocumentEntry(str(path), int(pages), dict(json.loads(metadata)), bytes(sha256))
 
     def pages(self) -> Sequence[PageName]:
         listing = self._listed()
-        return [listing.name_of(place) for place in range(len(listing))]
+        return self._names(listing.numbered(listing.searchable))
+
+    def _names(self, pages: Sequence[tuple[int, int]]) -> list[PageName]:
+        """Of pages given by the rows of their documents, and their numbers."""
+        paths: dict[int, str] = {}
+        rows = list({document for document, _ in pages})
+        run = self._connection.execute
+        if len(rows) > MANY:
+            paths.update(run("SELECT id, path FROM documents").fetchall())
+        else:
+            listed = ", ".join(map(str, rows))
+            paths.update(run(f"SELECT id, path FROM documents WHERE id IN ({listed})").fetchall())
+        return [PageName(paths[row], number) for row, number in pages if row in paths]
 
     def page(self, document: str, number: int) -> StoredPage | None:
         where = "d.path = ? AND p.number = ? AND d.incoming = 0"
@@ -129,7 +159,8 @@ class FolderReader:
 
     def _rows_of(self, row: PageRow) -> Rows:
         needed = row.start + row.vectors
-        mapped = None if self._listing is None else self._listing.rows.get(row.segment)
+        known = None if self._listing is None else self._listing.segments.get(row.segment)
+        mapped = None if known is None else known.rows
         if mapped is None or len(mapped) < needed:
             mapped = self._store.mapped(row.segment, needed, self._settings.row_bytes)
         return row.rows_in(mapped)
@@ -151,28 +182,65 @@ class FolderReader:
         k: int,
         which: Filter,
         among: Sequence[Collection[PageName]] | None = None,
+        *,
+        exact: bool = True,
+        candidates: int | None = None,
     ) -> list[list[RankedPage]]:
         listing = self._listed()
-        chosen = listing.chosen(which)
-        candidates = None if among is None else [listing.placed(pages) for pages in among]
-        if candidates is not None:
-            chosen &= np.any(candidates, axis=0) if candidates else False
+        chosen = chosen_pages(self._connection, listing, which)
+        stage = listing.first_stage
+        if among is not None:
+            named = [placed(listing, self._rows_of_documents(pages)) for pages in among]
+            masks = [{s: chosen[s] & mask for s, mask in each.items()} for each in named]
+        elif exact or stage is None or not stage.helps(listing, chosen, k, candidates):
+            return self._ranked(listing, queries, k, chosen)
+        else:
+            masks = [stage.choose(listing, query, chosen, k, candidates) for query in queries]
+        return [
+            self._ranked(listing, [query], k, mask)[0]
+            for query, mask in zip(queries, masks, strict=True)
+        ]
+
+    def _ranked(
+        self,
+        listing: Listing,
+        queries: Sequence[FloatArray],
+        k: int,
+        chosen: Mapping[int, BoolArray],
+    ) -> list[list[RankedPage]]:
         try:
-            scores = listing.scores(queries, chosen)
+            scores = scores_of(listing, queries, chosen)
         except ScoringError:
             self._check_numbers(listing)
             raise
-        if candidates is not None:
-            scores[~np.array(candidates)] = -np.inf
-        return [best_pages(row, k, listing.name_of) for row in scores]
+        pages = listing.numbered(chosen)
+
+        def names(places: Sequence[int]) -> list[PageName]:
+            return self._names([pages[place] for place in places])
+
+        return [best_pages(row, k, names) for row in scores]
+
+    def _rows_of_documents(self, pages: Collection[PageName]) -> list[tuple[int, int]]:
+        rows: dict[str, int] = {}
+        for name in {document for document, _ in pages}:
+            found = self._connection.execute(
+                "SELECT id FROM documents WHERE path = ? AND incoming = 0", (name,)
+            ).fetchone()
+            if found is not None:
+                rows[name] = int(found[0])
+        return [(rows[name], number) for name, number in pages if name in rows]
 
     def _check_numbers(self, listing: Listing) -> None:
         """Damaged rows may hold NaN or infinity, with which nothing can be scored."""
-        for place in range(len(listing)):
-            page = self.page(*listing.name_of(place))
+        for name in self._names(listing.numbered(listing.searchable)):
+            page = self.page(*name)
             if page is not None and not np.isfinite(page.vectors.decode()).all():
                 where = f"{page.document}#{page.number}"
                 raise DamagedIndexError(f"{where} is damaged; {self._remedy}")
+
+    def first_stage(self) -> FirstStageState | None:
+        listing = self._listed()
+        return None if listing.first_stage is None else listing.first_stage.state(listing)
 
     # ------------------------------------------------------------------ the moment
 

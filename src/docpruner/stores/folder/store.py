@@ -22,12 +22,13 @@ from docpruner.stores.folder.catalogue import (
     read_settings,
     sqlite_errors,
 )
+from docpruner.stores.folder.first_stage import read_first_stage
 from docpruner.stores.folder.health import damages
 from docpruner.stores.folder.listing import Listing, list_pages
 from docpruner.stores.folder.moment import TRIES, FolderReader
 from docpruner.stores.folder.segments import mapped_rows
 from docpruner.stores.folder.writer import FolderWriter
-from docpruner.stores.records import Damage
+from docpruner.stores.records import Damage, FirstStageState, Tuning
 from docpruner.stores.settings import Settings
 
 SPARE = 4  # connections kept for the next readers
@@ -126,7 +127,9 @@ class FolderStore:
         with self._listing_lock:
             latest = self._latest
             if latest is None or latest.version != version:
-                latest = list_pages(connection, self.folder, version, before=latest)
+                known = None if latest is None else latest.first_stage
+                stage = read_first_stage(self.folder, known)
+                latest = list_pages(connection, self.folder, version, latest, stage)
                 if latest.complete:
                     self._latest = latest
             return latest
@@ -145,10 +148,10 @@ class FolderStore:
     def mapped(self, segment: int, needed: int, width: int) -> Rows:
         """Rows of a segment, which may be those mapped for a listing."""
         latest = self._latest
-        rows = None if latest is None else latest.rows.get(segment)
-        if rows is None or len(rows) < needed:
+        known = None if latest is None else latest.segments.get(segment)
+        if known is None or len(known.rows) < needed:
             return mapped_rows(self.folder, segment, needed, width)
-        return rows
+        return known.rows
 
     def _time(self) -> int:
         with self._lock:
@@ -198,6 +201,20 @@ class FolderStore:
             with self.writer(wait) as writer:
                 writer.delete_pages([row for row, _ in found])
         return [damage for _, damage in found]
+
+    def first_stage(self) -> FirstStageState | None:
+        with self.reader() as reader:
+            return reader.first_stage()
+
+    def update_first_stage(
+        self, *, renew: bool = False, wait: float = WAIT, progress: Progress | None = None
+    ) -> None:
+        with self.writer(wait) as writer:
+            writer.update_first_stage(renew=renew, progress=progress)
+
+    def tune_first_stage(self, tuning: Tuning, *, wait: float = WAIT) -> None:
+        with self.writer(wait) as writer:
+            writer.tune_first_stage(tuning)
 
     def compact(self, *, wait: float = WAIT, progress: Progress | None = None) -> None:
         with self.writer(wait) as writer:

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 
 from docpruner.codecs import Rows
@@ -18,6 +19,7 @@ from docpruner.stores.folder.catalogue import (
     sqlite_errors,
     transaction,
 )
+from docpruner.stores.folder.first_stage_build import FirstStageBuilder
 from docpruner.stores.folder.page_row import PAGE_ROWS, PageRow, document_checksum, page_checksum
 from docpruner.stores.folder.segments import (
     SegmentWriter,
@@ -26,7 +28,7 @@ from docpruner.stores.folder.segments import (
     segment_path,
 )
 from docpruner.stores.page_map_bytes import pack
-from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage
+from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage, Tuning
 from docpruner.stores.settings import Settings
 from docpruner.types import Metadata
 
@@ -71,6 +73,17 @@ class FolderWriter:
                     self._insert(document, part.document.name, page)
                 if part.finished:
                     self._finish(document, part.document.name)
+        self._builder.keep_up()
+
+    @cached_property
+    def _builder(self) -> FirstStageBuilder:
+        return FirstStageBuilder(self._folder, self._connection, self.settings)
+
+    def update_first_stage(self, *, renew: bool, progress: Progress | None) -> None:
+        self._builder.update(renew=renew, progress=progress)
+
+    def tune_first_stage(self, tuning: Tuning) -> None:
+        self._builder.tune(tuning)
 
     def delete(self, documents: Iterable[str]) -> None:
         with self._change():
@@ -234,8 +247,10 @@ class FolderWriter:
                 if progress is not None:
                     progress(done, len(pages))
             self._run(f"DELETE FROM segments WHERE id IN ({listed})")
+            self._run(f"DELETE FROM removed WHERE segment IN ({listed})")
             self._connection.executemany("REPLACE INTO settings VALUES (?, ?)", settings.as_rows())
         self.settings = settings
+        self.__dict__.pop("_builder", None)
         self._reclaim()
 
     def _rewrite_page(self, page: PageRow, segment: Rows, change: Change) -> None:

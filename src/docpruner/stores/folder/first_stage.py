@@ -1,0 +1,163 @@
+"""The first stage of an index as it is read: which pages are worth an exact score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from docpruner.cores import usable_cores
+from docpruner.errors import DamagedIndexError
+from docpruner.stores.first_stage.centroids import Centroids
+from docpruner.stores.first_stage.inverted_lists import Gains, Probe
+from docpruner.stores.folder.first_stage_files import (
+    Block,
+    generations,
+    read_blocks,
+    read_centroids,
+    read_tuning,
+)
+from docpruner.stores.records import FirstStageState, Tuning
+from docpruner.types import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from docpruner.stores.folder.listing import Listing
+
+CANDIDATES = 1000  # unless the index was tuned
+USUAL = 10  # hits, for which candidates are counted
+SURE = np.uint16(0xFFFF)  # what a page gains that no list knows: it is always ranked
+
+
+@dataclass(frozen=True, eq=False)
+class FirstStage:
+    """A training with its lists, as the files were at one moment."""
+
+    place: Path
+    files: frozenset[str]
+    centroids: Centroids
+    trained_on: int  # vectors in the index at that time
+    blocks: Mapping[int, tuple[Block, ...]]
+    tuning: Tuning | None
+
+    @property
+    def candidates(self) -> int:
+        return CANDIDATES if self.tuning is None else self.tuning.candidates
+
+    def helps(
+        self, listing: Listing, chosen: Mapping[int, BoolArray], k: int, candidates: int | None
+    ) -> bool:
+        """Whether there are more pages than it would choose anyway, and it knows most of them."""
+        pages = sum(int(mask.sum()) for mask in chosen.values())
+        outside = sum(len(each) - each.covered for each in listing.segments.values())
+        return pages > self._wanted(k, candidates) + outside
+
+    def _wanted(self, k: int, candidates: int | None) -> int:
+        """Who asks for more than a few hits needs more to choose from."""
+        usual = self.candidates if candidates is None else candidates
+        return max(usual, usual * k // USUAL)
+
+    def state(self, listing: Listing) -> FirstStageState:
+        covered = sum(pages.covered for pages in listing.segments.values())
+        return FirstStageState(
+            centroids=len(self.centroids),
+            pages=covered,
+            pages_outside=len(listing) - covered,
+            bytes_on_disk=sum(path.stat().st_size for path in self.place.iterdir()),
+            error=self.error,
+            error_when_trained=self.centroids.error,
+            candidates=self.candidates,
+            tuning=self.tuning,
+        )
+
+    @property
+    def error(self) -> float:
+        """Of the vectors in the lists, which may be others than those it was trained on."""
+        blocks = [block for some in self.blocks.values() for block in some]
+        weights = [block.last - block.first for block in blocks]
+        errors = [block.error for block in blocks]
+        return float(np.average(errors, weights=weights)) if blocks else self.centroids.error
+
+    def choose(
+        self,
+        listing: Listing,
+        query: FloatArray,
+        chosen: Mapping[int, BoolArray],
+        k: int,
+        candidates: int | None,
+    ) -> dict[int, BoolArray]:
+        """Of the chosen pages those that gain most, and all that are in no list."""
+        outside = sum(len(each) - each.covered for each in listing.segments.values())
+        wanted = self._wanted(k, candidates) + outside
+        probe = Probe.of(query, self.centroids)
+        gains = self._gains(listing, probe, chosen)
+        counts = np.zeros(1 << 16, np.int64)
+        for segment, mask in chosen.items():
+            counts += np.bincount(gains[segment][mask], minlength=1 << 16)
+        at_least = np.cumsum(counts[::-1])[::-1]  # of pages that gain so much or more
+        least = int(np.searchsorted(-at_least, -wanted, side="right")) - 1
+        left = wanted - (int(at_least[least + 1]) if least < SURE else 0)
+        picked = {}
+        for segment, mask in chosen.items():
+            picked[segment] = mask & (gains[segment] > least)
+            equals = np.flatnonzero(mask & (gains[segment] == least))
+            if least == SURE:
+                left = len(equals)
+            picked[segment][equals[:left]] = True
+            left -= min(left, len(equals))
+        return picked
+
+    def _gains(
+        self, listing: Listing, probe: Probe, chosen: Mapping[int, BoolArray]
+    ) -> dict[int, Gains]:
+        tasks = [
+            (segment, block)
+            for segment, mask in chosen.items()
+            for block in listing.segments[segment].blocks
+            if mask.any()
+        ]
+        gains = {s: np.full(len(mask), SURE, np.uint16) for s, mask in chosen.items()}
+
+        def gain(task: tuple[int, Block]) -> Gains:
+            _, block = task
+            try:
+                return block.lists.gains(probe)
+            except DamagedIndexError:
+                return np.full(len(block), SURE, np.uint16)  # so they are all ranked
+
+        places = dict.fromkeys(chosen, 0)
+        with ThreadPoolExecutor(usable_cores()) as pool:
+            for (segment, block), values in zip(tasks, pool.map(gain, tasks), strict=True):
+                at = places[segment]
+                gains[segment][at : at + len(block)] = values
+                places[segment] = at + len(block)
+        return gains
+
+
+def read_first_stage(folder: Path, before: FirstStage | None = None) -> FirstStage | None:
+    """What there is; taken from `before` as far as it is the same. None if it can't be used."""
+    trained = generations(folder)
+    if not trained:
+        return None
+    place = trained[-1]
+    try:
+        files = frozenset(path.name for path in place.iterdir())
+        if before is not None and before.place == place:
+            if before.files == files:
+                return before
+            centroids, trained_on = before.centroids, before.trained_on
+            known = {
+                (b.segment, b.first, b.last): b for some in before.blocks.values() for b in some
+            }
+        else:
+            centroids, trained_on = read_centroids(place)
+            known = {}
+        blocks = read_blocks(place, len(centroids), known)
+        tuning = read_tuning(place)
+    except (OSError, DamagedIndexError, ValueError, KeyError, TypeError):
+        return None
+    read = {segment: tuple(some) for segment, some in blocks.items()}
+    return FirstStage(place, files, centroids, trained_on, read, tuning)

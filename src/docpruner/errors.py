@@ -143,3 +143,7 @@ class NoWordsWarning(UserWarning):
 
 class DamageWarning(UserWarning):
     """A part of an index can't be searched."""
+
+
+class SlowSearchWarning(UserWarning):
+    """A large index whose first stage is missing, old or damaged: every page is scored."""

@@ -39,6 +39,10 @@ COMMANDS = {
         "maintenance:prune",
         "Make an index smaller by a stricter spec or another codec, without encoding again.",
     ),
+    "tune": Source(
+        "tune:run",
+        "Measure what the quick search of a large index misses, and set how far it looks.",
+    ),
     "explain": Source(
         "explain.explain_command:run",
         "Draw what pruning keeps of a page, or what on it answers a query.",

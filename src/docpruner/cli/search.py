@@ -50,6 +50,9 @@ def run(
         float | None,
         typer.Option("--min-score", metavar="SCORE", help="Only pages that score this or more."),
     ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Score every page, also of a large index.")
+    ] = False,
     open_: Annotated[
         bool, typer.Option("--open", help="Open a picture of the best page, its matches lit.")
     ] = False,
@@ -82,6 +85,7 @@ def run(
             documents=documents or (),
             pages=read_pages(pages),
             metadata=read_metadata(metadata),
+            exact=exact,
         )
         hits = [hit for hit in hits if min_score is None or hit.score >= min_score]
         views = views_of(opened, hits)

@@ -11,6 +11,7 @@ from docpruner.cli.arguments import IndexArgument
 from docpruner.cli.output import (
     JsonOption,
     console,
+    counted,
     plain,
     print_json,
     saving,
@@ -19,9 +20,10 @@ from docpruner.cli.output import (
     styled,
 )
 from docpruner.cli.tables import plain_table, print_table
+from docpruner.cli.tune import describe
 
 if TYPE_CHECKING:
-    from docpruner.stores.records import Stats
+    from docpruner.stores.records import FirstStageState, Stats
 
 BAR = 30  # characters of the longest
 LABELS = 25  # characters before a bar
@@ -35,14 +37,15 @@ def show(index: IndexArgument, json: JsonOption = False) -> None:
     from docpruner.facade import Index
 
     with Index.open(index) as opened:
-        stats = opened.stats()
+        stats, first_stage = opened.stats(), opened.first_stage()
     if json:
-        print_json(asdict(stats))
+        staged = None if first_stage is None else asdict(first_stage)
+        print_json({**asdict(stats), "first_stage": staged})
         return
-    show_stats(index, stats)
+    show_stats(index, stats, first_stage)
 
 
-def show_stats(location: str, stats: Stats) -> None:
+def show_stats(location: str, stats: Stats, first_stage: FirstStageState | None = None) -> None:
     settings = stats.settings
     table = plain_table()
     table.add_row("index", plain(shown_path(location), "bold"))
@@ -57,11 +60,22 @@ def show_stats(location: str, stats: Stats) -> None:
     table.add_row("vectors", f"{stats.vectors:,} of {stats.vectors_unpruned:,}{share}")
     table.add_row("on disk", _on_disk(stats))
     table.add_row("unpruned", f"{shown_bytes(stats.bytes_unpruned_float16)} in float16")
+    if first_stage is not None:
+        table.add_row("first stage", _first_stage(first_stage))
     print_table(table)
     if stats.pages:
         to = console()
         block = "#" if to.options.ascii_only else "█"
         print_table(_distribution(stats, block, max(1, min(BAR, to.width - LABELS))))
+
+
+def _first_stage(state: FirstStageState) -> str:
+    text = f"{state.centroids:,} centroids, {shown_bytes(state.bytes_on_disk)}; "
+    if state.pages_outside:
+        text += f"{counted(state.pages_outside, 'page')} not in it yet, always scored; "
+    if state.tuning is None:
+        return f"{text}{state.candidates:,} candidates, [yellow]not measured[/]: docpruner tune"
+    return text + describe(state.tuning)
 
 
 def _on_disk(stats: Stats) -> str:

@@ -16,10 +16,12 @@ from docpruner.stores.first_stage.centroids import Centroids
 from docpruner.stores.first_stage.inverted_lists import Gains, Probe
 from docpruner.stores.folder.first_stage_files import (
     Block,
+    Stamp,
     generations,
     read_blocks,
     read_centroids,
     read_tuning,
+    stamps_of,
 )
 from docpruner.stores.records import FirstStageState, Tuning
 from docpruner.types import BoolArray, FloatArray
@@ -37,7 +39,7 @@ class FirstStage:
     """A training with its lists, as the files were at one moment."""
 
     place: Path
-    files: frozenset[str]
+    files: frozenset[Stamp]
     centroids: Centroids
     trained_on: int  # vectors in the index at that time
     blocks: Mapping[int, tuple[Block, ...]]
@@ -144,14 +146,12 @@ def read_first_stage(folder: Path, before: FirstStage | None = None) -> FirstSta
         return None
     place = trained[-1]
     try:
-        files = frozenset(path.name for path in place.iterdir())
+        files = stamps_of(place)
         if before is not None and before.place == place:
             if before.files == files:
                 return before
             centroids, trained_on = before.centroids, before.trained_on
-            known = {
-                (b.segment, b.first, b.last): b for some in before.blocks.values() for b in some
-            }
+            known = {block.stamp: block for some in before.blocks.values() for block in some}
         else:
             centroids, trained_on = read_centroids(place)
             known = {}

@@ -66,6 +66,7 @@ class FirstStageBuilder:
     def tune(self, tuning: Tuning) -> None:
         if self._stage is not None:
             write_tuning(self._stage.place, tuning)
+            self._tell()
 
     # ------------------------------------------------------------------ training
 
@@ -85,6 +86,7 @@ class FirstStageBuilder:
             self._cover(draft, centroids, segment, rows, (), _after(progress, done, vectors))
         finish_generation(self._folder, draft)
         self._stage = read_first_stage(self._folder)
+        self._tell()
 
     def _sample(self, vectors: int) -> FloatArray:
         """So many vectors, of pages chosen at random."""
@@ -114,6 +116,7 @@ class FirstStageBuilder:
                 self._cover(stage.place, stage.centroids, segment, rows, blocks, told)
                 done += missing
         self._stage = read_first_stage(self._folder, stage)
+        self._tell()
 
     def _cover(
         self,
@@ -165,6 +168,10 @@ class FirstStageBuilder:
                 progress(sum(sizes), 0)
         mean = float(np.average(errors, weights=sizes)) if sizes else 0.0
         return np.concatenate(labels), mean
+
+    def _tell(self) -> None:
+        """Those who have the index open look again after any commit, also one of nothing."""
+        self._connection.execute("UPDATE settings SET value = value WHERE key = 'version'")
 
     # ------------------------------------------------------------------ what there is
 

@@ -12,6 +12,7 @@ the catalogue which pages are gone since.
 from __future__ import annotations
 
 import json
+import os
 import re
 import secrets
 import shutil
@@ -26,12 +27,14 @@ from docpruner.codecs import Encoded
 from docpruner.errors import DamagedIndexError
 from docpruner.stores.first_stage.centroids import Centroids
 from docpruner.stores.first_stage.inverted_lists import InvertedLists
-from docpruner.stores.folder.array_file import Array, ArrayFile, read_arrays, write_arrays
+from docpruner.stores.folder.array_file import Array, read_arrays, write_arrays
 from docpruner.stores.folder.segments import sync_folder
 from docpruner.stores.records import Tuning
 
 Numbers = npt.NDArray[np.int64]
 Columns = tuple[Numbers, ...]  # those of COLUMNS
+
+Stamp = tuple[str, int]  # of a file: its name, and when it was written
 
 COLUMNS = ("document", "number", "start", "vectors")
 BLOCK_NAME = re.compile(r"(\d{8})-(\d+)-(\d+)")
@@ -47,7 +50,7 @@ class Block:
     columns: Columns  # by start
     lists: InvertedLists
     error: float  # as of the centroids
-    file: ArrayFile
+    stamp: Stamp
 
     def __len__(self) -> int:
         return self.lists.count
@@ -102,8 +105,12 @@ def write_block(
             other.unlink(missing_ok=True)
 
 
+def stamps_of(place: Path) -> frozenset[Stamp]:
+    return frozenset((entry.name, entry.stat().st_mtime_ns) for entry in os.scandir(place))
+
+
 def read_blocks(
-    place: Path, centroids: int, known: Mapping[tuple[int, int, int], Block]
+    place: Path, centroids: int, known: Mapping[Stamp, Block]
 ) -> dict[int, list[Block]]:
     """The blocks of each segment, one after another; what is damaged is left out."""
     blocks: dict[int, list[Block]] = {}
@@ -112,17 +119,18 @@ def read_blocks(
         before = blocks.setdefault(segment, [])
         if first != (before[-1].last if before else 0):
             continue
-        if block := known.get((segment, first, last)):
-            before.append(block)
-            continue
         try:
-            before.append(_read_block(path, segment, first, last, centroids))
+            stamp = (path.name, path.stat().st_mtime_ns)
+            block = known.get(stamp) or _read_block(path, segment, first, last, centroids, stamp)
+            before.append(block)
         except (DamagedIndexError, FileNotFoundError, ValueError, KeyError, TypeError):
             continue  # its pages are ranked without it
-    return blocks
+    return {segment: some for segment, some in blocks.items() if some}
 
 
-def _read_block(path: Path, segment: int, first: int, last: int, centroids: int) -> Block:
+def _read_block(
+    path: Path, segment: int, first: int, last: int, centroids: int, stamp: Stamp
+) -> Block:
     file = read_arrays(path)
     file.check(COLUMNS)
     document, number, start, vectors = (file.arrays[name].astype(np.int64) for name in COLUMNS)
@@ -131,7 +139,7 @@ def _read_block(path: Path, segment: int, first: int, last: int, centroids: int)
         raise DamagedIndexError(f"{path} is of other centroids")
     lists = InvertedLists(offsets, pages, len(start))
     error = float(file.values["error"])
-    return Block(segment, first, last, (document, number, start, vectors), lists, error, file)
+    return Block(segment, first, last, (document, number, start, vectors), lists, error, stamp)
 
 
 def _block_paths(place: Path) -> Iterator[tuple[Path, tuple[int, int, int]]]:
@@ -160,8 +168,25 @@ def write_tuning(place: Path, tuning: Tuning) -> None:
 def read_tuning(place: Path) -> Tuning | None:
     for path in place.glob("tuning-*"):
         if path.suffix != ".new":
-            return Tuning(**json.loads(path.read_text(encoding="utf-8")))
+            values = json.loads(path.read_text(encoding="utf-8"))
+            return Tuning(**{**values, "interval": tuple(values["interval"])})
     return None
+
+
+def take_out_damaged(folder: Path, *, isolate: bool) -> int:
+    """Compare every file with its checksums; the damaged ones go, unless they are to stay."""
+    damaged = 0
+    for place in generations(folder):
+        for path in [place / "centroids", *(path for path, _ in _block_paths(place))]:
+            try:
+                read_arrays(path).check()
+            except (DamagedIndexError, ValueError, KeyError, TypeError):
+                damaged += 1
+                if isolate:
+                    path.unlink(missing_ok=True)
+            except FileNotFoundError:  # renewed a moment ago
+                continue
+    return damaged
 
 
 def begin_generation(folder: Path) -> Path:

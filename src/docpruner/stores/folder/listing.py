@@ -80,6 +80,14 @@ class Listing:
     def lost(self) -> int:
         return sum(pages.lost for pages in self.segments.values())
 
+    @property
+    def vectors_outside(self) -> int:
+        """In no list of the first stage."""
+        return sum(
+            pages.committed - (pages.blocks[-1].last if pages.blocks else 0)
+            for pages in self.segments.values()
+        )
+
     @cached_property
     def searchable(self) -> dict[int, BoolArray]:
         """The pages of each segment that may be found."""

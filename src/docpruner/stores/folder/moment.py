@@ -193,6 +193,8 @@ class FolderReader:
             named = [placed(listing, self._rows_of_documents(pages)) for pages in among]
             masks = [{s: chosen[s] & mask for s, mask in each.items()} for each in named]
         elif exact or stage is None or not stage.helps(listing, chosen, k, candidates):
+            if not exact:
+                self._store.warn_of_slowness(listing)
             return self._ranked(listing, queries, k, chosen)
         else:
             masks = [stage.choose(listing, query, chosen, k, candidates) for query in queries]

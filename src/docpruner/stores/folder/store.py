@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import warnings
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,7 +13,14 @@ from typing import Self
 from filelock import FileLock, Timeout
 
 from docpruner.codecs import Rows
-from docpruner.errors import IndexBusyError, IndexClosedError, IndexStateError, IndexWriteError
+from docpruner.errors import (
+    DamageWarning,
+    IndexBusyError,
+    IndexClosedError,
+    IndexStateError,
+    IndexWriteError,
+    SlowSearchWarning,
+)
 from docpruner.stores.contract import WAIT, Progress
 from docpruner.stores.folder.catalogue import (
     LOCK,
@@ -23,6 +31,8 @@ from docpruner.stores.folder.catalogue import (
     sqlite_errors,
 )
 from docpruner.stores.folder.first_stage import read_first_stage
+from docpruner.stores.folder.first_stage_build import OUTSIDE, WORTH_IT
+from docpruner.stores.folder.first_stage_files import take_out_damaged
 from docpruner.stores.folder.health import damages
 from docpruner.stores.folder.listing import Listing, list_pages
 from docpruner.stores.folder.moment import TRIES, FolderReader
@@ -44,6 +54,7 @@ class FolderStore:
         self._spare: list[sqlite3.Connection] = []
         self._latest: Listing | None = None
         self._settled: Listing | None = None
+        self._slow: Listing | None = None  # the last that was warned of
         self._lock = threading.Lock()
         self._listing_lock = threading.Lock()
         self._closed = False
@@ -145,6 +156,21 @@ class FolderStore:
                 self._latest = listing
         return news
 
+    def warn_of_slowness(self, listing: Listing) -> None:
+        """Once for each state, if all its pages are scored where a first stage should choose."""
+        rows = sum(pages.committed for pages in listing.segments.values())
+        outside = listing.vectors_outside
+        if listing is self._slow or rows < WORTH_IT or outside <= OUTSIDE:
+            return
+        self._slow = listing
+        warnings.warn(
+            f"every page of {self.folder} is scored, as {outside / rows:.0%} of its vectors are in "
+            "no list of the first stage: it is missing, damaged or behind. Searches are exact, and "
+            f"slow, until you run: docpruner compact {self.folder}",
+            SlowSearchWarning,
+            stacklevel=2,
+        )
+
     def mapped(self, segment: int, needed: int, width: int) -> Rows:
         """Rows of a segment, which may be those mapped for a listing."""
         latest = self._latest
@@ -200,6 +226,13 @@ class FolderStore:
         if found and isolate:
             with self.writer(wait) as writer:
                 writer.delete_pages([row for row, _ in found])
+        if take_out_damaged(self.folder, isolate=isolate):
+            warnings.warn(
+                f"the first stage of {self.folder} is damaged: searches score more pages, and are "
+                f"slower, until it is renewed by: docpruner compact {self.folder}",
+                DamageWarning,
+                stacklevel=2,
+            )
         return [damage for _, damage in found]
 
     def first_stage(self) -> FirstStageState | None:

@@ -283,11 +283,10 @@ class FolderWriter:
     # ------------------------------------------------------------------ rows on disk
 
     def _append(self, rows: Rows) -> tuple[int, int]:
-        segment = self._segment or self._last_segment()
-        if segment is None or segment.full:
-            segment = self._begin_segment()
-        self._segment = segment
-        return segment.segment, segment.append(rows)
+        self._segment = self._segment or self._last_segment()
+        if self._segment is None or self._segment.full:
+            self._segment = self._begin_segment()
+        return self._segment.segment, self._segment.append(rows)
 
     def _last_segment(self) -> SegmentWriter | None:
         """The last one to go on in, unless its file is shorter than what was committed."""

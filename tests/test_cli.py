@@ -66,7 +66,17 @@ main()
 
 COMMANDS = [
     *("index", "search", "list", "metadata", "stats", "delete", "compact", "verify", "prune"),
-    *("explain", "serve", "evaluate", "calibrate", "reproduce", "strategies", "doctor", "demo"),
+    *(
+        "tune",
+        "explain",
+        "serve",
+        "evaluate",
+        "calibrate",
+        "reproduce",
+        "strategies",
+        "doctor",
+        "demo",
+    ),
 ]
 
 
@@ -116,7 +126,7 @@ def test_version_and_wrong_commands():
     wrong = docpruner("prunes")
     assert wrong.returncode == 2
     assert wrong.stderr == (
-        "error: No such command 'prunes'. Did you mean 'prune'? (see docpruner --help)\n"
+        "error: No such command 'prunes'. Did you mean 'prune', 'tune'? (see docpruner --help)\n"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -77,6 +78,7 @@ class Index:
         self._encoder = encoder
         self._model_options = ModelOptions()
         self._files = PageFiles()
+        self._encoding = threading.Lock()  # tokenizers must not be used by two threads at once
         self.root = ""  # below which documents are named; empty if by their whole paths
 
     # ------------------------------------------------------------------ making and opening
@@ -278,9 +280,10 @@ class Index:
     @property
     def encoder(self) -> Encoder:
         """The encoder, loaded when it is first needed."""
-        if self._encoder is None:
-            self._encoder = self._model_options.load(self.settings.encoder)
-        return self._encoder
+        with self._encoding:
+            if self._encoder is None:
+                self._encoder = self._model_options.load(self.settings.encoder)
+            return self._encoder
 
     def __repr__(self) -> str:
         return f"Index({self.location!r})"
@@ -295,7 +298,8 @@ class Index:
         name = os.fspath(document) if isinstance(document, os.PathLike) else document
         if not isinstance(name, str):
             return False
-        return any(is_named(entry.name, name) for entry in self.documents())
+        with self._store.reader() as reader:
+            return any(is_named(each, name) for each in reader.names())
 
     def reader(self) -> AbstractContextManager[Reader]:
         """The index at one moment, for several looks that have to fit together."""
@@ -505,7 +509,8 @@ class Index:
         patterns = _globs(globs)
 
         def meant() -> list[str]:
-            return matching([entry.name for entry in self.documents()], patterns)
+            with self._store.reader() as reader:
+                return matching(reader.names(), patterns)
 
         if dry_run:
             return meant()
@@ -556,15 +561,20 @@ class Index:
     ) -> list[list[Hit]]:
         """As `search`, for many queries in one pass over the index."""
         which = Filter(_globs(documents), pages, metadata)
-        asked = questions(self.encoder, queries)
+        asked = self._questions(queries)
         return find(self._store, asked, k, which, exact=exact, files=self._files)
 
     def hit(self, query: str, document: str, number: int) -> Hit | None:
         """What one page has to say to a query; None if it is not in the index."""
-        asked = questions(self.encoder, [query])
+        asked = self._questions([query])
         name = PageName(document, number)
         (hits,) = find(self._store, asked, 1, among=[[name]], files=self._files)
         return hits[0] if hits else None
+
+    def _questions(self, queries: Sequence[str]) -> list[Question]:
+        encoder = self.encoder
+        with self._encoding:
+            return questions(encoder, queries)
 
     def _question(
         self, query: str | None, vectors: npt.ArrayLike | None, image: Image | None
@@ -572,7 +582,7 @@ class Index:
         if sum(given is not None for given in (query, vectors, image)) != 1:
             raise ScoringError("give one of query, vectors and image to search by")
         if query is not None:
-            return questions(self.encoder, [query])[0]
+            return self._questions([query])[0]
         if vectors is not None:
             return Question.of(np.asarray(vectors, np.float32))
         assert image is not None
@@ -654,7 +664,7 @@ class Index:
                 f"{self.location} has no first stage to tune: all its pages are scored in every "
                 "search, which is exact"
             )
-        asked = [question.vectors for question in questions(self.encoder, queries)]
+        asked = [question.vectors for question in self._questions(queries)]
         tuning = measured(self._store, asked, made, target, progress)
         self._store.tune_first_stage(tuning, wait=wait)
         return tuning

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -17,6 +18,7 @@ from docpruner.stores.first_stage.inverted_lists import InvertedLists, Probe
 from docpruner.stores.folder import first_stage_build, first_stage_files, segments
 from docpruner.stores.folder import store as folder_store
 from docpruner.stores.folder.array_file import read_arrays, write_arrays
+from docpruner.stores.folder.catalogue import INCREMENTAL
 from docpruner.stores.folder.store import FolderStore
 from docpruner.stores.records import Tuning
 from docpruner.types import Filter
@@ -432,12 +434,8 @@ def test_a_catalogue_of_the_first_version_gets_what_it_lacks(store):
     expected = ranked(store, query())
     store.close()
     with sqlite3.connect(store.folder / "catalogue.sqlite") as old:
-        for trigger in ("page_removed", "document_added", "document_changed"):
-            old.execute(f"DROP TRIGGER {trigger}")
-        for index in ("pages_by_place", "documents_by_basename", "documents_incoming"):
-            old.execute(f"DROP INDEX {index}")
-        old.execute("DROP TABLE removed")
-        old.execute("DROP TABLE metadata")
+        for kind, name in re.findall(r"CREATE (TRIGGER|INDEX|TABLE) (\w+)", INCREMENTAL)[::-1]:
+            old.execute(f"DROP {kind} IF EXISTS {name}")
         old.execute("PRAGMA user_version = 1")
     by_year = Filter(metadata={"year": "2024", "tags": "b"})
     with FolderStore.open(store.location) as opened:

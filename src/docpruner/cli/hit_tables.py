@@ -53,7 +53,8 @@ def views_of(index: Index, hits: Sequence[Hit]) -> list[HitView]:
     files = next((hit.files for hit in hits if isinstance(hit.files, PageFiles)), None)
     unknown = [(hit.document, hit.page) for hit in hits if not hit.tells_words]
     words = files.words_of(unknown) if files is not None and unknown else {}
-    names = told_apart({hit.document for hit in hits}, (entry.name for entry in index.documents()))
+    with index.reader() as reader:
+        names = told_apart({hit.document for hit in hits}, reader.names())
     judged = EncoderName.read(index.settings.encoder).reads == "words"
     return [
         HitView(

@@ -70,7 +70,7 @@ def add_documents(
 
 def _missing(store: Store, source: FollowsDocuments) -> list[str]:
     with store.reader() as reader:
-        names = [entry.name for entry in reader.documents() if source.covers(entry.name)]
+        names = [name for name in reader.names() if source.covers(name)]
     return [name for name in names if source.is_gone(name)]
 
 

@@ -53,7 +53,7 @@ class MissingPages:
     ) -> None:
         self._store, self._source = store, source
         self._ocr, self._metadata = ocr, metadata
-        self._names: dict[bytes, list[str]] | None = None  # of documents, by their content
+        self._moved: set[str] = set()  # documents that have been found under other names
 
     def __iter__(self) -> Iterator[Reading]:
         for document in self._source.documents():
@@ -122,13 +122,10 @@ class MissingPages:
         """The name of a document with the same content whose file is gone, each once."""
         if not isinstance(self._source, FollowsDocuments):
             return None
-        if self._names is None:
-            self._names = {}
-            with self._store.reader() as reader:
-                for entry in reader.documents():
-                    self._names.setdefault(entry.content_hash, []).append(entry.name)
-        names = self._names.get(document.content_hash, [])
-        gone = next((name for name in names if self._source.is_gone(name)), None)
-        if gone is not None:
-            names.remove(gone)
-        return gone
+        with self._store.reader() as reader:
+            names = reader.documents_like(document.content_hash)
+        gone = (name for name in names if name not in self._moved and self._source.is_gone(name))
+        before = next(gone, None)
+        if before is not None:
+            self._moved.add(before)
+        return before

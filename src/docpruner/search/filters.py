@@ -53,7 +53,7 @@ def named_exactly(which: Filter, reader: Reader) -> Filter:
     """The filter, where a glob that is the name of a document stands for that document alone."""
     if not any(glob.has_magic(pattern) for pattern in which.documents):
         return which
-    names = [entry.name for entry in reader.documents()]
+    names = reader.names()
     patterns = tuple(
         glob.escape(pattern) if any(is_named(name, pattern) for name in names) else pattern
         for pattern in which.documents

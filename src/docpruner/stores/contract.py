@@ -43,6 +43,12 @@ class Reader(Protocol):
 
     def document(self, name: str) -> DocumentEntry | None: ...
 
+    def names(self) -> Sequence[str]:
+        """Of all documents."""
+
+    def documents_like(self, content_hash: bytes) -> Sequence[str]:
+        """The names of documents with this content."""
+
     def pages(self) -> Sequence[PageName]:
         """All that can be searched, each document's together or not."""
 

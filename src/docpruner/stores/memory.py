@@ -86,6 +86,12 @@ class MemoryReader:
     def document(self, name: str) -> DocumentEntry | None:
         return next((entry for entry in self.documents() if entry.name == name), None)
 
+    def names(self) -> Sequence[str]:
+        return sorted(self._contents.documents)
+
+    def documents_like(self, content_hash: bytes) -> Sequence[str]:
+        return [entry.name for entry in self.documents() if entry.content_hash == content_hash]
+
     def pages(self) -> Sequence[PageName]:
         return [PageName(page.document, page.number) for page in self._contents.pages]
 

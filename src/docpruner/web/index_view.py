@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -70,7 +69,6 @@ class IndexView:
         self.index = index
         self.files = IndexedFiles(index.file_of)
         self._words = PageWords(self.files)
-        self._searching = threading.Lock()  # tokenizers must not be used by two threads at once
         self._documents: Documents | None = None
         self._answers: LruCache[tuple[Hashable, str], list[Hit]] = LruCache(ANSWERS_KEPT)
 
@@ -80,8 +78,7 @@ class IndexView:
 
     def warm_up(self) -> None:
         """Load the encoder and list the documents, so that the first search need not."""
-        with self._searching:
-            _ = self.index.encoder
+        _ = self.index.encoder
         self.documents()
         self._words.warm_up()
 
@@ -197,14 +194,13 @@ class IndexView:
 
     @contextmanager
     def _encoding(self) -> Iterator[None]:
-        """For one query at a time; what the encoder can't read is the query's fault."""
-        with self._searching:
-            _ = self.index.encoder  # it is not if it can't be loaded
-            try:
-                yield
-            except EncoderError as error:
-                log.info("%s", error)
-                raise Refused(422, "q: the encoder can't read this query") from None
+        """What the encoder can't read is the query's fault."""
+        _ = self.index.encoder  # it is not if it can't be loaded
+        try:
+            yield
+        except EncoderError as error:
+            log.info("%s", error)
+            raise Refused(422, "q: the encoder can't read this query") from None
 
     def _described(self, hits: Sequence[Hit], *, words: bool) -> list[HitResponse]:
         documents = self.documents()

@@ -66,6 +66,7 @@ BASENAME = "replace(path, rtrim(path, replace(path, '/', '')), '')"
 INCREMENTAL = f"""
 CREATE INDEX pages_by_place ON pages (segment, start);
 CREATE INDEX documents_by_basename ON documents ({BASENAME});
+CREATE INDEX documents_by_content ON documents (sha256);
 CREATE INDEX documents_incoming ON documents (incoming) WHERE incoming;
 CREATE TABLE removed (  -- places whose pages are gone, for those who have listed them
     id INTEGER PRIMARY KEY AUTOINCREMENT,

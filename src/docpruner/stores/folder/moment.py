@@ -84,6 +84,18 @@ class FolderReader:
         row = self._connection.execute(f"{ENTRIES} {where}", (name,)).fetchone()
         return None if row is None else self._entry(*row)
 
+    def names(self) -> Sequence[str]:
+        self._used = True
+        return self._paths("NOT incoming")
+
+    def documents_like(self, content_hash: bytes) -> Sequence[str]:
+        self._used = True
+        return self._paths("sha256 = ? AND NOT incoming", content_hash)
+
+    def _paths(self, where: str, *values: object) -> list[str]:
+        rows = self._connection.execute(f"SELECT path FROM documents WHERE {where}", values)
+        return sorted(str(path) for (path,) in rows)
+
     def _entry(self, path: str, pages: int, metadata: str, sha256: bytes) -> DocumentEntry:
         with believed(self._folder):
             return DocumentEntry(str(path), int(pages), dict(json.loads(metadata)), bytes(sha256))

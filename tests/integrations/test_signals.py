@@ -21,6 +21,7 @@ from docpruner.encoders import load_encoder
 from docpruner.encoders.model_options import ModelOptions
 from docpruner.errors import AddError, EncoderError, ReductionError, SpecError
 from docpruner.evaluate.data.hub import load_benchmark
+from docpruner.evaluate.report.written_files import write_all
 from docpruner.explain.pruning_view import pruning_view
 from docpruner.explain.what_if import Importances
 from docpruner.stores.page_map import rounded
@@ -153,11 +154,14 @@ def test_evaluate_measures_both_from_one_encoding(checkpoint, tmp_path, monkeypa
     (fresh,) = encoder.encode_pages([data.pages.picture(encoded.pages[0])])
     assert np.array_equal(first.centrality, rounded(fresh).centrality)
     assert np.array_equal(first.importance, rounded(fresh).importance)
-    settings = replace(study, workers=1).measure(encoded).results.settings
-    assert {setting.method for setting in settings} == {
+    results = replace(study, workers=1).measure(encoded).results
+    assert {setting.method for setting in results.settings} == {
         *("none", "random", "docpruner", "docpruner:signal=centrality"),
         *("attention-ratio", "attention-ratio:signal=centrality"),
     }
+    report = write_all(encoded, results, tmp_path / "evaluation").read_text()
+    assert report.count("<td>docpruner:signal=centrality</td>") == 6
+    assert (tmp_path / "evaluation" / "figures" / "variants.svg").exists()
 
 
 def test_mteb_scores_pages_by_the_signal_of_the_spec(checkpoint, both, image, page):

@@ -26,7 +26,7 @@ from docpruner.pages.problems import printable_path, unreachable
 from docpruner.pages.sources import Source
 from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
-from docpruner.pipeline.importance_check import require_importance
+from docpruner.pipeline.importance_check import named_for, require_importance
 from docpruner.pipeline.metadata import GivenMetadata, metadata_of
 from docpruner.pipeline.prune import Pruned, prune
 from docpruner.reduce import Reducer, reducer
@@ -116,7 +116,7 @@ class Index:
         if isinstance(encoder, str):
             filtering: Prompt | None = None if reduce.prompt == "default" else reduce.prompt
             options = _options(model_options, device, trust_remote_code)
-            encoder = options.load(encoder, prompt=filtering)
+            encoder = options.load(named_for(encoder, reduce), prompt=filtering)
         if reduce.prompt == "noise-filtering" != encoder.prompt:
             raise IndexStateError(
                 f"{reduce} needs an encoder with the noise-filtering prompt; {encoder.name} has "
@@ -239,7 +239,9 @@ class Index:
     ) -> None:
         """That the index is as asked for."""
         settings = self.settings
-        named = encoder is not None and _names(encoder, settings.encoder)
+        named = encoder is not None and _names(
+            named_for(encoder, reducer(settings.spec)), settings.encoder
+        )
         for what, asked, own in (
             ("encoder", encoder, encoder if named else settings.encoder),
             ("spec", spec and str(reducer(spec)), settings.spec),

@@ -24,6 +24,9 @@ IntArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 
 Prompt = Literal["default", "noise-filtering"]
+Signal = Literal["global-token", "centrality"]
+"""By what a patch is important: the global token's attention in the last layer, or that of all
+patches in the middle of the model."""
 
 JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | None"
 Metadata: TypeAlias = Mapping[str, JsonValue]
@@ -80,23 +83,17 @@ class PageEmbedding:
     # the rectangles of the cells by default
     global_vector: FloatArray | None = None  # (dim,)
     prompt: Prompt = "default"
+    centrality: FloatArray | None = None  # (n,), ≥ 0: a second importance, if the encoder gives it
 
     def __post_init__(self) -> None:
         vectors = _floats(self.name, "vectors", self.vectors, ("n", "dim"))
         count = len(vectors)
-        importance = _floats(self.name, "importance", self.importance, (count,))
         grid = _checked_grid(self.name, self.grid)
         cells = _checked_cells(self.name, self.cells, count, grid)
         on_page = cells != SPECIAL
         if not on_page.any():
             raise InvalidPageError(f"page {self.name}: no patch on the grid, only special tokens")
-        negative = on_page & (importance < 0)
-        if negative.any():
-            row = int(np.argmax(negative))
-            raise InvalidPageError(
-                f"page {self.name}: importance {importance[row]:g} at vector {row}; attention is "
-                "never negative, shift or clip other scores before building a PageEmbedding"
-            )
+        importance = _weights(self.name, "importance", self.importance, on_page)
         boxes = _checked_boxes(self.name, self.boxes, cells, grid)
         if self.prompt not in get_args(Prompt):
             known = " or ".join(get_args(Prompt))
@@ -111,6 +108,9 @@ class PageEmbedding:
             shape = (vectors.shape[1],)
             vector = _floats(self.name, "global_vector", self.global_vector, shape)
             set_field(self, "global_vector", vector)
+        if self.centrality is not None:
+            centrality = _weights(self.name, "centrality", self.centrality, on_page)
+            set_field(self, "centrality", centrality)
 
     @property
     def dim(self) -> int:
@@ -242,15 +242,29 @@ def _floats(page: str, what: str, value: Any, shape: tuple[int | str, ...]) -> F
     )
     if not fits:
         wanted = ", ".join(map(str, shape))
+        by_vector = what in ("importance", "centrality")
         raise InvalidPageError(
             f"page {page}: {what} has shape {array.shape}, expected ({wanted})"
-            + ("; one for each vector, special tokens included" if what == "importance" else "")
+            + ("; one for each vector, special tokens included" if by_vector else "")
         )
     finite = np.isfinite(array)
     if not finite.all():
         row = int(np.argwhere(~finite)[0][0])
         raise InvalidPageError(f"page {page}: {what} holds NaN or infinity at row {row}")
     return _frozen(array, given)
+
+
+def _weights(page: str, what: str, value: Any, on_page: BoolArray) -> FloatArray:
+    """One for each vector; on special tokens they may be anything."""
+    weights = _floats(page, what, value, (len(on_page),))
+    negative = on_page & (weights < 0)
+    if negative.any():
+        row = int(np.argmax(negative))
+        raise InvalidPageError(
+            f"page {page}: {what} {weights[row]:g} at vector {row}; attention is never negative, "
+            "shift or clip other scores before building a PageEmbedding"
+        )
+    return weights
 
 
 def _array(page: str, what: str, value: Any, kinds: str) -> npt.NDArray[Any]:

@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw
 from docpruner import SPECIAL, reducer
 from docpruner.encoders import load_encoder
 from docpruner.encoders.registry import EncoderName
-from docpruner.errors import EncoderError
+from docpruner.errors import EncoderError, ReductionError
 from docpruner.types import Page
 
 from . import tiny
@@ -28,6 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:Depreca
 
 EVERY = [*tiny.FAMILIES, "Jina"]
 SIZES = [(425, 550), (640, 360), (300, 300), (200, 600)]
+SIGNALS = ("global-token", "centrality")
 QUERIES = ["What is the total revenue?", "Wie hoch?"]
 
 
@@ -94,15 +95,19 @@ def test_grids_have_the_shape_of_the_page(encoders, family):
 
 @pytest.mark.parametrize("family", EVERY)
 def test_neither_pages_nor_queries_depend_on_their_batch(encoders, family):
+    # Only rounding may differ. ColQwen3.5's linear attention carries it along the sequence in
+    # float32: up to 1.2e-5 was seen, 1e-15 with all of it in float64. If padding were attended to,
+    # its vectors would move by 0.3.
+    rounding = 1e-4 if family == "ColQwen3_5" else 1e-5
     encoder = encoders(family)
     for together, page in zip(encoder.encode_pages(PAGES), PAGES, strict=True):
         (alone,) = encoder.encode_pages([page])
-        assert together.vectors == pytest.approx(alone.vectors, abs=1e-5)
-        assert together.importance == pytest.approx(alone.importance, abs=1e-6)
+        assert together.vectors == pytest.approx(alone.vectors, abs=rounding)
+        assert together.importance == pytest.approx(alone.importance, abs=rounding / 10)
         assert np.array_equal(together.cells, alone.cells)
     for together, text in zip(encoder.encode_queries(QUERIES), QUERIES, strict=True):
         (alone,) = encoder.encode_queries([text])
-        assert together == pytest.approx(alone, abs=1e-5)
+        assert together == pytest.approx(alone, abs=rounding)
 
 
 @pytest.mark.parametrize("family", tiny.FAMILIES)
@@ -197,6 +202,36 @@ def test_centrality_is_another_importance_and_another_name(checkpoints, encoders
     (plain,) = encoders("ColQwen2_5").encode_pages(PAGES[:1])
     assert np.array_equal(central.vectors, plain.vectors)
     assert not np.allclose(central.importance, plain.importance)
+
+
+@pytest.mark.parametrize("family", EVERY)
+def test_both_signals_come_out_of_one_pass(checkpoints, encoders, family):
+    def load(importance):
+        name = str(checkpoints / family)
+        return load_encoder(name, importance=importance, batch_size=4, trust_remote_code=True)
+
+    plain, central = encoders(family).encode_pages(PAGES), load("centrality").encode_pages(PAGES)
+    encoder = load("both")
+    assert encoder.name.endswith(":importance=both")
+    for both, token, centrality in zip(encoder.encode_pages(PAGES), plain, central, strict=True):
+        assert np.array_equal(both.vectors, token.vectors)
+        assert both.importance == pytest.approx(token.importance, abs=1e-6)
+        assert both.centrality == pytest.approx(centrality.importance, abs=1e-6)
+        by_token, by_centrality = (
+            reducer(f"docpruner:k=0.5,signal={signal}")(both) for signal in SIGNALS
+        )
+        assert by_token.sources.tolist() == reducer("docpruner:k=0.5")(token).sources.tolist()
+        expected = reducer("docpruner:k=0.5")(centrality).sources.tolist()
+        assert by_centrality.sources.tolist() == expected
+        assert token.centrality is None
+
+
+def test_a_page_without_centrality_says_so(encoders):
+    (page,) = encoders("ColQwen2_5").encode_pages(PAGES[:1])
+    with pytest.raises(
+        ReductionError, match=r"file\.pdf#1 has no centrality; encode it with importance=both"
+    ):
+        reducer("attention-ratio:ratio=0.9,signal=centrality")(page)
 
 
 @pytest.mark.parametrize("family", tiny.FAMILIES)

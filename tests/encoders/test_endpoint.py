@@ -107,9 +107,28 @@ def test_an_index_without_importance_is_made_searched_and_opened_again(server, t
         assert first.name == "green.png#1"
 
 
-@pytest.mark.parametrize("spec", ["docpruner:k=-0.25", "sem-cluster:factor=2+attention-ratio"])
+def test_vectors_without_attention_are_pruned_by_what_they_say_alone(server, tmp_path):
+    Image.new("RGB", (30, 20), COLOURS["red.png"]).save(tmp_path / "red.png")
+    with Index.create(
+        tmp_path / "index", encoder=address(server), spec="facility-location:ratio=0.2"
+    ) as index:
+        index.add(tmp_path / "red.png")
+        with index.reader() as reader:
+            (name,) = reader.pages()
+            kept = reader.page(*name).provenance.sources.tolist()
+    assert kept == [0, 1, 3, 4]  # of directions 0 3 3 4 5 the second 3 adds nothing
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "docpruner:k=-0.25",
+        "docpruner:k=1,signal=centrality",
+        "sem-cluster:factor=2+attention-ratio",
+    ],
+)
 def test_strategies_that_go_by_importance_are_refused(server, tmp_path, spec):
-    reason = r"gives vectors but no attention, so .* has no importance .* choose from none, random"
+    reason = r"gives vectors but no attention, so .* choose from none, random, mean-similarity, fac"
     with pytest.raises(EncoderError, match=reason):
         Index.create(tmp_path / "index", encoder=address(server), spec=spec)
     assert not (tmp_path / "index").exists()

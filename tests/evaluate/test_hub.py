@@ -18,6 +18,7 @@ from docpruner.errors import DataError, MissingExtraError
 from docpruner.evaluate.data import hub
 from docpruner.evaluate.data.benchmarks import GROUPS, languages_of, layout_of, named
 from docpruner.evaluate.data.hub import load_benchmark
+from docpruner.evaluate.data.pinned_revisions import REVISIONS
 from docpruner.evaluate.measuring.encoded import encode_data
 from docpruner.evaluate.measuring.evaluation import evaluate
 from docpruner.evaluate.measuring.methods import BASE
@@ -396,6 +397,13 @@ def test_the_names_are_those_of_mteb():
 def test_a_wrong_name_is_answered_with_a_close_one(wrong, meant):
     with pytest.raises(DataError, match=rf"Did you mean {meant}\? Give one of vidore-v1, "):
         load_benchmark(wrong)
+
+
+def test_every_commit_is_of_a_data_set_there_is_and_of_no_other():
+    assert [name for name in REVISIONS if named(name) != (name,)] == []
+    assert len(set(REVISIONS.values())) == len(REVISIONS)
+    unpinned = {name for names in GROUPS.values() for name in names} - REVISIONS.keys()
+    assert unpinned == {*GROUPS["vidore-v3"], *GROUPS["jinavdr-all"]}
 
 
 def test_without_network_and_copy_it_says_what_to_do():

@@ -40,6 +40,18 @@ def test_all_has_every_combination():
     assert len(set(settings)) == len(settings)
 
 
+def test_signals_has_both_and_chance_at_the_same_ratios():
+    counts = Counter(setting.method for setting in read_methods("signals", (), prompts=False))
+    assert counts == {
+        "none": 1,
+        "random": 7,
+        "attention-ratio": 7,
+        "attention-ratio:signal=centrality": 7,
+        "docpruner": 6,
+        "docpruner:signal=centrality": 6,
+    }
+
+
 def test_commas_within_a_spec_are_told_from_those_between_two():
     text = "attention-similarity:k=0,alpha=0.5, docpruner:k=0@int8,none"
     settings = read_methods(text, (), prompts=False)
@@ -61,6 +73,11 @@ def test_what_is_no_setting_is_an_error(text):
     [
         ("docpruner:k=0", "docpruner", "adaptive pruning"),
         ("docpruner:k=0+sem-cluster:factor=2@binary", "docpruner+sem-cluster", "merging"),
+        (
+            "docpruner:k=0,signal=centrality+sem-cluster:factor=2",
+            "docpruner:signal=centrality+sem-cluster",
+            "merging",
+        ),
     ],
 )
 def test_a_setting_knows_its_method_and_comes_back_from_another_process(text, method, kind):

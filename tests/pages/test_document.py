@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pypdfium2
 import pytest
 from fpdf import FPDF
 from PIL import Image
@@ -50,6 +51,19 @@ def test_content_is_that_of_words_and_picture(report, tmp_path):
     assert len({words, drawn, larger}) == 3
     copy = written(tmp_path / "copy.pdf", report.read_bytes())
     assert next(parsed_pages(copy, pixels=10_000)).content_hash == drawn
+
+
+def test_words_that_nobody_asked_for_are_not_looked_for(report, monkeypatch):
+    loaded = []
+    load = pypdfium2.PdfPage.get_textpage
+    monkeypatch.setattr(
+        pypdfium2.PdfPage, "get_textpage", lambda page: loaded.append(page) or load(page)
+    )
+    with open_document(report) as document:
+        page = document.parsed_page(1, pixels=10_000, words=False)
+        assert (page.words, page.words_from, loaded) == ((), "nowhere", [])
+        assert document.parsed_page(1, pixels=10_000).words
+        assert len(loaded) == 1
 
 
 def test_what_was_filled_into_a_form_is_drawn(tmp_path):

@@ -64,6 +64,21 @@ def test_recognised_words_are_those_recognised_without_a_child(report):
     assert (there.words, there.words_from) == (here.words, "ocr")
 
 
+def test_without_words_pages_have_their_pictures_alone(report):
+    plain, scanned = read(report, pixels=30_000, words=False)
+    with_words, _ = read(report, pixels=30_000)
+    assert [word.text for word in with_words.words] == LINE.split()
+    for page in (plain, scanned):
+        assert (page.words, page.words_from) == ((), "nowhere")
+    assert plain.render().tobytes() == with_words.render().tobytes()
+    assert plain.content_hash != with_words.content_hash  # an encoder sees less of it
+
+
+def test_who_asks_for_ocr_gets_the_words_of_the_text_layer_too(report):
+    first, second = read(report, pixels=30_000, words=False, ocr=True)
+    assert (first.words_from, second.words_from) == ("text layer", "ocr")
+
+
 def test_the_pages_of_a_file_can_be_had_in_one_call(report):
     first, second = pages_of(report, pixels=20_000)
     assert (first.name, second.name) == ("report.pdf#1", "report.pdf#2")

@@ -220,6 +220,23 @@ def test_without_importances_nothing_can_be_pruned_further(tmp_path):
             prune(store, "docpruner:k=0")
 
 
+@pytest.mark.parametrize("old", ["none", "mean-similarity:ratio=0.2"])
+@pytest.mark.parametrize("new", ["mean-similarity:ratio=0.5", "facility-location:ratio=0.5"])
+def test_without_importances_vectors_alone_can_tell_what_goes(tmp_path, old, new):
+    encoder = builtin()
+    settings = Settings.new(encoder.name, encoder.dim, old, "float32", importances=False)
+    spec = new if old == "none" else f"{old}+{new}"
+    with (
+        FolderStore.create(str(tmp_path / "pruned"), settings) as pruned,
+        FolderStore.create(str(tmp_path / "fresh"), replace(settings, spec=spec)) as fresh,
+    ):
+        for store in (pruned, fresh):
+            add(store, encoder, SAMPLE_PDFS[:1])
+        done = prune(pruned, spec)
+        assert done.after < done.before
+        assert contents(pruned) == contents(fresh)
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -31,6 +31,9 @@ PRUNING = [
         for k_dup, pivots in zip(K, (1, 2, 5, 15, 20, 1000), strict=True)
     ),
     "pivot-threshold:k=-0.25,k_dup=1,num_pivots=1,statistics=robust",
+    *(f"mean-similarity:ratio={ratio}" for ratio in (0, 0.1, 0.3, 0.5, 0.7, 0.9, 1)),
+    "mean-similarity:ratio=0.5,keep=like",
+    *(f"facility-location:ratio={ratio}" for ratio in (0, 0.1, 0.3, 0.5, 0.7, 0.9, 1)),
     "docpruner:k=-0.25+attention-ratio:ratio=0.5",
     "random:ratio=0.3+pivot-threshold:k=0,k_dup=0,num_pivots=1",
 ]

@@ -55,6 +55,8 @@ def pages(draw) -> PageEmbedding:
         corners = draw(st.lists(st.tuples(*[share] * 4), min_size=count, max_size=count))
         boxes = [(min(a, b), min(c, d), max(a, b), max(c, d)) for a, b, c, d in corners]
     page = PageEmbedding("made", np.ones((count, 1)), importance, grid, cells, boxes)
+    if draw(st.booleans()):
+        page = replace(page, centrality=draw(st.lists(weight, min_size=count, max_size=count)))
     return rounded(page) if draw(st.booleans()) else page
 
 
@@ -99,8 +101,12 @@ def test_a_map_comes_back(reduced, importances):
     assert np.array_equal(after.special, reduction.special)
     assert np.array_equal(after.patches, page.patches)
     if not importances:
-        assert after.importance is None
+        assert after.importance is after.centrality is None
         return
+    if page.centrality is None:
+        assert after.centrality is None
+    else:
+        assert np.array_equal(after.centrality, rounded(page).centrality)
     on_page = np.where(page.cells == SPECIAL, 0, page.importance)
     if np.array_equal(rounded_importance(page), on_page):
         assert np.array_equal(after.importance, on_page)
@@ -143,6 +149,7 @@ def test_packing_again_rounds_no_further(reduced):
     twice = unpack(pack(once))
     assert np.array_equal(twice.boxes, once.boxes)
     assert np.array_equal(twice.importance, once.importance)
+    assert np.array_equal(twice.centrality, once.centrality)
 
 
 @given(pages())
@@ -203,6 +210,17 @@ def test_kept_patches_cost_a_byte_where_importance_tells_them():
     assert not by_bits[1] & BY_CODE
 
 
+def test_a_second_signal_takes_another_550_bytes_and_only_where_there_is_one():
+    for seed in range(20):
+        page = grid_page(32, 24, seed)
+        plain = packed(page)
+        assert plain[0] == 2
+        with_both = packed(replace(page, centrality=grid_page(32, 24, seed + 20).importance))
+        assert with_both[0] == 3
+        assert len(with_both) <= len(plain) + 550
+        assert len(unpack(with_both).sources) == len(unpack(plain).sources)
+
+
 def test_a_map_of_version_1_is_read_and_keeps_its_importances():
     blob = (Path(__file__).parent / "map-of-version-1.bin").read_bytes()
     page = unpack(blob)
@@ -242,6 +260,7 @@ def test_a_map_that_is_cut_off_anywhere_is_a_damaged_index():
     "changed",
     [
         {"version": 3},
+        {"version": 4},
         {"version": 1},
         {"rows": 1},
         {"columns": 0},

@@ -71,7 +71,8 @@ def run(
         str,
         typer.Option(
             help="paper (its strategies and grids), all (every combination), front (pruning, "
-            "merging and codecs together), or settings like docpruner:k=0,docpruner:k=0@int8."
+            "merging and codecs together), signals (the global token's attention against "
+            "centrality), or settings like docpruner:k=0,docpruner:k=0@int8."
         ),
     ] = "paper",
     output: Annotated[
@@ -157,16 +158,17 @@ def make_study(
     latency: int = 0,
 ) -> Study:
     from docpruner.evaluate.measuring.study import Study, read_settings
-    from docpruner.pipeline.importance_check import require_importance
-    from docpruner.reduce import reducer
+    from docpruner.pipeline.importance_check import named_for, require_importance
 
     settings = read_settings(methods)  # what is wrong is said before a model is loaded
+    for setting in settings:
+        encoder = named_for(encoder, setting.reducer)
     load = partial(options.load, encoder)
     takes_prompt = EncoderName.read(encoder).reads == "pixels"
     filtering = partial(load, prompt="noise-filtering") if takes_prompt else None
     loaded = load()
     for setting in settings:
-        require_importance(loaded, reducer(setting.spec))
+        require_importance(loaded, setting.reducer)
     return Study(loaded, methods, cache, ocr, filtering=filtering, latency=latency)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -41,6 +41,7 @@ def page_embeddings(
     *,
     names: Sequence[str] | None = None,
     prompt: Prompt = "default",
+    centrality: Tensor | None = None,
 ) -> list[PageEmbedding]:
     """What a colpali-engine model and a tap gave for a batch of pages, page by page.
 
@@ -63,6 +64,9 @@ def page_embeddings(
                 name=name,
                 vectors=vectors,
                 importance=importance[row].float().cpu()[real].numpy(),
+                centrality=(
+                    None if centrality is None else centrality[row].float().cpu()[real].numpy()
+                ),
                 grid=layout.grid,
                 cells=_filled(on_page, layout.cells, SPECIAL),
                 boxes=_filled(on_page, layout.boxes, 0),
@@ -175,21 +179,23 @@ class ColVisionEncoder:
     def _started(self, prepared: PreparedBatch) -> Pending:
         """The device gets all its work at once, and one copy brings the results back."""
         batch = self._on_device(prepared.inputs)
-        with self._running, self._tap(batch) as tap:
+        with self._running, self._tapped(batch) as taps:
             embeddings = self._run(batch, self.family.page_options)
-            importance = tap.importance.to(embeddings.device)
-            copied = copy_back(torch.cat([embeddings.float(), importance.float()[..., None]], -1))
+            signals = [tap.importance.to(embeddings.device)[..., None] for tap in taps]
+            copied = copy_back(torch.cat([embeddings.float(), *signals], -1))
+        dim, with_centrality = embeddings.shape[-1], self.importance == "both"
 
         def collect() -> list[PageEmbedding]:
-            both = copied()
+            found = copied()
             return page_embeddings(
                 self.model,
                 self.processor,
                 prepared.inputs,
-                both[..., :-1],
-                both[..., -1],
+                found[..., :dim],
+                found[..., dim],
                 names=[name for _, name in prepared.pages],
                 prompt=self.prompt,
+                centrality=found[..., dim + 1] if with_centrality else None,
             )
 
         return collect
@@ -227,10 +233,17 @@ class ColVisionEncoder:
             for key, value in inputs.items()
         }
 
-    def _tap(self, batch: Any) -> AbstractContextManager[ImportanceTap]:
-        if self.importance == "centrality":
-            return centrality_tap(self.model, batch["input_ids"] == image_token(self.model.config))
-        return importance_tap(self.model)
+    @contextmanager
+    def _tapped(self, batch: Any) -> Iterator[list[ImportanceTap]]:
+        """What reads importance and then, if both signals are asked for, centrality."""
+        with ExitStack() as stack:
+            taps = []
+            if self.importance != "centrality":
+                taps.append(stack.enter_context(importance_tap(self.model)))
+            if self.importance != "global-token":
+                patches = batch["input_ids"] == image_token(self.model.config)
+                taps.append(stack.enter_context(centrality_tap(self.model, patches)))
+            yield taps
 
     def _run(self, batch: Any, options: Mapping[str, Any]) -> Tensor:
         output = self.model(**batch, **options)

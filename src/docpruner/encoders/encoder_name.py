@@ -14,7 +14,7 @@ from docpruner.encoders.encoder_plugins import factory
 from docpruner.errors import EncoderError
 from docpruner.types import Prompt
 
-Importance = Literal["global-token", "centrality"]
+Importance = Literal["global-token", "centrality", "both"]
 Reads = Literal["words", "pixels"]
 Attention = Literal["sdpa", "flash", "eager"]
 Precision = Literal["float32", "bfloat16", "float16"]
@@ -64,6 +64,10 @@ class EncoderName:
     @property
     def is_builtin(self) -> bool:
         return self.checkpoint.startswith("builtin")
+
+    @property
+    def is_endpoint(self) -> bool:
+        return self.checkpoint.startswith(("http://", "https://"))
 
     @property
     def is_on_the_hub(self) -> bool:

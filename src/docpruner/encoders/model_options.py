@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from docpruner.encoders.encoder_name import Attention
+from docpruner.encoders.encoder_name import Attention, EncoderName
 from docpruner.errors import EncoderError
 from docpruner.types import Prompt
 
@@ -58,6 +58,11 @@ class ModelOptions:
 def gives_importance(encoder: Encoder) -> bool:
     """Whether its pages come with importance; all do, but for those of a server."""
     return bool(getattr(encoder, "gives_importance", True))
+
+
+def gives_centrality(encoder: Encoder) -> bool:
+    """Whether its pages come with centrality beside importance, which its name says."""
+    return EncoderName.read(encoder.name).importance == "both"
 
 
 def read_devices(text: str) -> tuple[str, ...]:

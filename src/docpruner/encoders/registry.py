@@ -99,7 +99,7 @@ def load_encoder(
     wanted = replace(wanted, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
     if wanted.is_builtin:
         return _builtin(wanted)
-    if wanted.checkpoint.startswith(("http://", "https://")):
+    if wanted.is_endpoint:
         from docpruner.encoders.endpoint import EndpointEncoder
 
         return EndpointEncoder(name)

@@ -8,7 +8,7 @@ import numpy as np
 
 from docpruner.explain.what_if import judged_by_importance
 from docpruner.reduce import Reducer, reducer
-from docpruner.reduce.threshold import Statistics, adaptive_tau
+from docpruner.reduce.threshold import Statistics, adaptive_tau, importance_by
 from docpruner.stores.page_map import rounded
 from docpruner.stores.records import StoredPage
 from docpruner.types import BoolArray, FloatArray, PageEmbedding
@@ -23,7 +23,7 @@ class PruningView:
     name: str
     spec: str | None  # None if it is not known how the page was reduced
     boxes: FloatArray  # (patches, 4)
-    importance: FloatArray | None  # (patches,), None if they were not stored
+    importance: FloatArray | None  # (patches,), by the signal of the spec; None: not stored
     kept: BoolArray  # (patches,)
     vectors: int | None  # stored for these patches: fewer than are kept if some were merged
 
@@ -131,7 +131,7 @@ def _encoded(page: PageEmbedding, reduce: Reducer) -> PruningView:
         name=page.name,
         spec=str(reduce),
         boxes=page.boxes[rows],
-        importance=page.importance[rows],
+        importance=importance_by(page, reduce.signal),
         kept=np.isin(rows, reduction.sources),
         vectors=reduction.patches,
     )
@@ -139,6 +139,8 @@ def _encoded(page: PageEmbedding, reduce: Reducer) -> PruningView:
 
 def _stored(page: StoredPage, spec: str | None) -> PruningView:
     rows, importance = page.provenance.patches, page.provenance.importance
+    if spec is not None and reducer(spec).signal == "centrality":
+        importance = page.provenance.centrality
     return PruningView(
         name=page.name,
         spec=spec,
@@ -160,5 +162,6 @@ def _what_if(page: StoredPage, spec: str) -> PruningView:
         origin.grid,
         origin.cells,
         origin.boxes,
+        centrality=origin.centrality,
     )
     return _encoded(rebuilt, reduce)

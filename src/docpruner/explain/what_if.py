@@ -53,6 +53,7 @@ class Importances:
                 continue
             origin = stored.provenance
             importance = readonly(stored.provenance.importance[origin.patches])
+            central = origin.centrality
             count = len(importance)
             total += count
             if total > MOST_PATCHES:
@@ -71,6 +72,7 @@ class Importances:
                     (1, count),
                     boxes=flat,
                     prompt=prompt,
+                    centrality=None if central is None else readonly(central[origin.patches]),
                 )
             )
             special += stored.special

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from docpruner.codecs import CodecName, Encoded, Rows, encode
+from docpruner.encoders.model_options import gives_centrality
 from docpruner.encoders.registry import Encoder, EncoderName
 from docpruner.errors import EncoderError, MissingExtraError, SpecError
 from docpruner.maxsim import maxsim, score_pages
@@ -81,6 +82,11 @@ class PrunedModel:
             raise SpecError(
                 f"{self._reduce} needs an encoder with the noise-filtering prompt, which "
                 f"{encoder.name} does not have"
+            )
+        if self._reduce.signal == "centrality" and not gives_centrality(encoder):
+            raise SpecError(
+                f"{self._reduce} goes by centrality, which {encoder.name} does not give; load it "
+                'with importance="both"'
             )
         self._task = ""
         self._known: dict[bytes, Rows] = {}  # of a picture of this task

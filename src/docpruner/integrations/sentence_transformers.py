@@ -61,6 +61,11 @@ class PatchReduction(BaseTokenPooling):
                 f"{spec!r} is for pages encoded under the {named.prompt} prompt, but a "
                 "MultiVectorEncoder has its own page prompt; choose another strategy"
             )
+        if named.signal == "centrality":
+            raise SpecError(
+                f"{spec!r} goes by centrality, which is not read inside a MultiVectorEncoder; "
+                "leave signal out"
+            )
         self.spec = str(named)
         self._pages: DocumentPages | None = None
 

@@ -25,8 +25,10 @@ class EmbeddingDocument:
         digest = hashlib.sha256()
         for number, page in sorted(self.embeddings.items()):
             digest.update(f"{number} {page.grid} {page.prompt}\0".encode())
-            for array in (page.vectors, page.importance, page.cells, page.boxes):
-                digest.update(array.data)
+            arrays = (page.vectors, page.importance, page.cells, page.boxes, page.centrality)
+            for array in arrays:
+                if array is not None:
+                    digest.update(array.data)
         return digest.digest()
 
     @property

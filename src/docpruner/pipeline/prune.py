@@ -84,12 +84,13 @@ class _Stricter:
         self._settings, self._old, self._new, self._codec = settings, old, new, codec
         self.done = Pruned(0, 0)
         self._prompt = EncoderName.read(settings.encoder).prompt
-        if not settings.importances and new != old:
+        continues = new.stages[: len(old.stages)] == old.stages
+        stages = new.stages[len(old.stages) :] if continues else new.stages
+        if not settings.importances and any(each.strategy.sees_importance for each in stages):
             raise SpecError(
                 "the index was made without the importances of its patches; index the documents "
                 f"again with {new}"
             )
-        continues = new.stages[: len(old.stages)] == old.stages
         merged = any(stage.strategy.kind == "merging" for stage in old.stages)
         if not continues and (
             merged or (new.stages[0].strategy.sees_vectors and str(old) != "none")
@@ -123,7 +124,12 @@ class _Stricter:
         page, before = _rebuilt(stored)
         page = replace(page, prompt=self._prompt)
         after = self._reduce(page, before)
-        provenance = map_of(page, after, words=stored.provenance.words)
+        provenance = map_of(
+            page,
+            after,
+            importances=self._settings.importances,
+            words=stored.provenance.words,
+        )
         only_drops = len(after.sources) == len(after.vectors) == len(np.unique(after.sources))
         if only_drops and len(before.sources) == len(before.vectors):
             place = {source: row for row, source in enumerate(before.sources.tolist())}
@@ -167,6 +173,7 @@ def _rebuilt(stored: StoredPage) -> tuple[PageEmbedding, Reduction]:
         origin.cells,
         origin.boxes,
         origin.global_vector,
+        centrality=origin.centrality,
     )
     reduction = Reduction(
         stored.name, kept, origin.sources, origin.offsets, origin.special, stored.patches

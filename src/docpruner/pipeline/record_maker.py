@@ -58,6 +58,13 @@ class RecordMaker:
                 f"{self._reduce} needs the {self._reduce.prompt} one",
                 page.number,
             )
+        if self._reduce.signal == "centrality" and embedding.centrality is None:
+            return PageError(
+                document,
+                "came without centrality",
+                f"{self._reduce} goes by that; encode it with importance=both",
+                page.number,
+            )
         return embedding
 
     def _stored(

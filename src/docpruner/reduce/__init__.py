@@ -15,6 +15,7 @@ from docpruner.reduce.attention import (
     attention_threshold,
     attention_threshold_nfp,
 )
+from docpruner.reduce.unattended import facility_location, mean_similarity
 from docpruner.reduce.cluster import semantic_clusters
 from docpruner.reduce.pooling import pool_1d, pool_2d
 from docpruner.reduce.spec import Reducer, Stage, reducer
@@ -32,7 +33,9 @@ __all__ = [
     "attention_similarity",
     "attention_threshold",
     "attention_threshold_nfp",
+    "facility_location",
     "keep_all",
+    "mean_similarity",
     "pivot_threshold",
     "pool_1d",
     "pool_2d",

@@ -8,7 +8,7 @@ from docpruner.errors import ReductionError
 from docpruner.reduce.baseline import PruningRatio, patches_left
 from docpruner.reduce.keep import keep_patches
 from docpruner.reduce.strategy import Parameter, strategy
-from docpruner.reduce.threshold import above
+from docpruner.reduce.threshold import SignalChoice, above, importance_by
 from docpruner.types import PageEmbedding, Reduction
 
 GlobalThreshold = Annotated[
@@ -17,12 +17,14 @@ GlobalThreshold = Annotated[
 
 
 @strategy("attention-ratio", "pruning", sees_vectors=False)
-def attention_ratio(page: PageEmbedding, *, ratio: PruningRatio = 0.5) -> Reduction:
+def attention_ratio(
+    page: PageEmbedding, *, ratio: PruningRatio = 0.5, signal: SignalChoice = "global-token"
+) -> Reduction:
     """Drop a fixed fraction of the patches, the least important ones.
 
     Of patches that matter alike, the earlier stays.
     """
-    importance = page.importance[page.patches]
+    importance = importance_by(page, signal)
     kept = np.zeros(len(importance), np.bool_)
     order = np.argsort(-importance, kind="stable")
     kept[order[: patches_left(len(importance), ratio)]] = True

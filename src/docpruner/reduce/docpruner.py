@@ -5,9 +5,11 @@ from docpruner.reduce.strategy import strategy
 from docpruner.reduce.threshold import (
     AdaptationFactor,
     Floor,
+    SignalChoice,
     StatisticsChoice,
     above,
     adaptive_tau,
+    importance_by,
 )
 from docpruner.types import PageEmbedding, Reduction
 
@@ -19,6 +21,7 @@ def adaptive_threshold(
     k: AdaptationFactor = -0.25,
     statistics: StatisticsChoice = "paper",
     floor: Floor = 0,
+    signal: SignalChoice = "global-token",
 ) -> Reduction:
     """Keep the patches whose importance exceeds the page's mean by k deviations.
 
@@ -26,6 +29,6 @@ def adaptive_threshold(
     by the paper's strict inequality keep only that one; a warning says so. With a `floor`, a page
     of a few words, which would lose one of them, stays whole.
     """
-    importance = page.importance[page.patches]
+    importance = importance_by(page, signal)
     tau = adaptive_tau(importance, k, statistics)
     return keep_patches(page, above(importance, tau, page.name, floor=floor))

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from docpruner.types import SPECIAL, BoolArray, IntArray, PageEmbedding, Reduction, readonly
+from docpruner.types import (
+    SPECIAL,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    PageEmbedding,
+    Reduction,
+    readonly,
+)
 
 
 def keep_patches(page: PageEmbedding, kept: BoolArray) -> Reduction:
@@ -59,13 +67,17 @@ def reduced_page(page: PageEmbedding, reduction: Reduction) -> PageEmbedding:
     starts = reduction.offsets[:-1]
     counts = np.diff(reduction.offsets)
     rows = reduction.sources
-    importance = (np.add.reduceat(page.importance[rows], starts) / counts).astype(np.float32)
+
+    def means(values: FloatArray) -> FloatArray:
+        return (np.add.reduceat(values[rows], starts) / counts).astype(np.float32)
+
     low = np.minimum.reduceat(page.boxes[rows, :2], starts)
     high = np.maximum.reduceat(page.boxes[rows, 2:], starts)
     return PageEmbedding(
         name=page.name,
         vectors=reduction.vectors,
-        importance=importance,
+        importance=means(page.importance),
+        centrality=None if page.centrality is None else means(page.centrality),
         grid=page.grid,
         cells=page.cells[rows[starts]],
         boxes=np.concatenate([low, high], axis=1),

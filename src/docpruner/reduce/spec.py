@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from docpruner.errors import SpecError
 from docpruner.reduce.keep import compose, reduced_page
 from docpruner.reduce.strategy import STRATEGIES, Strategy, Value
-from docpruner.types import PageEmbedding, Prompt, Reduction
+from docpruner.types import PageEmbedding, Prompt, Reduction, Signal
 
 _JOINT = re.compile(r"\+(?=\s*[a-z])")  # a plus before a name, not the one in 1e+1
 
@@ -68,6 +68,12 @@ class Reducer:
         """The prompt that pages have to be encoded under."""
         prompts = {stage.strategy.prompt for stage in self.stages}
         return "noise-filtering" if "noise-filtering" in prompts else "default"
+
+    @property
+    def signal(self) -> Signal:
+        """What its pages have to be important by."""
+        named = {dict(stage.values).get("signal") for stage in self.stages}
+        return "centrality" if "centrality" in named else "global-token"
 
 
 def reducer(spec: str) -> Reducer:

@@ -102,6 +102,7 @@ class Strategy:
     prompt: Prompt
     sees_importance: bool
     sees_vectors: bool  # if not, it can judge patches whose vectors are no longer there
+    paper: bool  # whether it is one of those that the paper compares
 
     @property
     def thresholds(self) -> bool:
@@ -139,12 +140,13 @@ def strategy(
     prompt: Prompt = "default",
     sees_importance: bool = True,
     sees_vectors: bool = True,
+    paper: bool = True,
 ) -> Callable[[Callable[P, Reduction]], Callable[P, Reduction]]:
     """Register a function under `name`, and check its parameters at every call.
 
     The first line of the docstring is what `docpruner strategies` prints. `prompt` is the page
     prompt the strategy is defined for; `sees_vectors` is false if importances and places are all
-    it looks at, `sees_importance` if it does without that.
+    it looks at, `sees_importance` if it does without that, `paper` if the paper doesn't compare it.
     """
 
     def register(function: Callable[P, Reduction]) -> Callable[P, Reduction]:
@@ -157,6 +159,7 @@ def strategy(
             prompt=prompt,
             sees_importance=sees_importance,
             sees_vectors=sees_vectors,
+            paper=paper,
         )
         STRATEGIES[name] = entry
 

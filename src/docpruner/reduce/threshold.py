@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from docpruner.errors import PruningWarning
+from docpruner.errors import PruningWarning, ReductionError
 from docpruner.reduce.strategy import Parameter
-from docpruner.types import BoolArray
+from docpruner.types import BoolArray, FloatArray, PageEmbedding, Signal
 
 Scores = npt.NDArray[np.floating[Any]]
 Statistics = Literal["paper", "robust"]
@@ -24,9 +24,24 @@ AdaptationFactor = Annotated[
     float, Parameter("deviations above the mean a patch must reach", grid=K_GRID)
 ]
 Floor = Annotated[int, Parameter("patches that stay on every page, however few it has", low=0)]
+SignalChoice = Annotated[
+    Signal, Parameter("centrality: by the attention of all patches in the model's middle layers")
+]
 StatisticsChoice = Annotated[
     Statistics, Parameter("robust clips scores at Q3 + 3·IQR before taking μ and σ")
 ]
+
+
+def importance_by(page: PageEmbedding, signal: Signal) -> FloatArray:
+    """The importance of each patch, by one of the signals."""
+    if signal == "global-token":
+        return page.importance[page.patches]
+    if page.centrality is None:
+        raise ReductionError(
+            f"page {page.name} has no centrality; encode it with importance=both, such as with "
+            "vidore/colqwen2.5-v0.2:importance=both"
+        )
+    return page.centrality[page.patches]
 
 
 def adaptive_tau(scores: Scores, k: float, statistics: Statistics = "paper") -> float:

@@ -44,6 +44,7 @@ class PageMap:
     offsets: IntArray
     global_vector: FloatArray | None = None  # (dim,), of a page of which all vectors are kept
     words: tuple[str, ...] = ()  # (n,) of a page read by OCR: what each vector stands for
+    centrality: FloatArray | None = None  # (n,) like importance, if the encoder gave both
 
     @property
     def patches(self) -> IntArray:
@@ -80,10 +81,13 @@ def rounded(page: PageEmbedding) -> PageEmbedding:
     Pages are reduced as this, so that a stricter threshold on what is stored keeps exactly the
     patches that encoding the page again would keep.
     """
-    vector = page.global_vector
+    vector, centrality = page.global_vector, page.centrality
+    if centrality is not None:
+        centrality = importance_of(*importance_codes(centrality, page.cells))
     return replace(
         page,
         importance=rounded_importance(page),
+        centrality=centrality,
         global_vector=None if vector is None else vector.astype(np.float16).astype(np.float32),
     )
 
@@ -126,4 +130,5 @@ def map_of(
         offsets=reduction.offsets,
         global_vector=page.global_vector if len(reduction.vectors) == len(page.vectors) else None,
         words=words,
+        centrality=page.centrality if importances else None,
     )

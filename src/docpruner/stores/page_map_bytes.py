@@ -11,10 +11,11 @@
       kept          one code where all patches of at least that importance are kept, else a bit
                     each; of merged vectors how many patches each came from, and which
       words         of a scan
+      centrality    in version 3: the largest, and a byte each
       global vector of a page of which all is kept
 
 Numbers of more than a byte lie in planes: all low bytes, then all high ones, which compress away.
-Maps of version 1 are read, not written.
+Maps of version 1 are read, not written; those of version 3 are like 2, with centrality.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ from docpruner.types import SPECIAL, FloatArray, IntArray, cell_boxes
 
 HEADER = struct.Struct("<BBIIIIf")  # version, flags, rows, columns, vectors before, after, scale
 VERSION = 2
+WITH_CENTRALITY = 3
 IMPORTANCES, OWN_BOXES, OWN_CELLS, MERGED, GLOBAL, WORDS, FINE, BY_CODE = (
     1, 2, 4, 8, 16, 32, 64, 128,
 )  # fmt: skip
-STEPS = {1: (4095, 4095), 2: (1023, 511)}  # of a box, across and down, by version
+STEPS = {1: (4095, 4095), 2: (1023, 511), 3: (1023, 511)}  # of a box, across and down, by version
 MOST_EXCEPTIONS = 8  # in a hundred cells
 WORTH_A_BLOCK = 100  # bytes
 
@@ -76,10 +78,14 @@ def pack(page: PageMap) -> bytes:
         text = "\n".join(word.replace("\n", " ") for word in page.words)
         data = text.encode(errors="surrogatepass")
         parts += [_planes(np.array([len(data)], np.uint32)), data]
+    if page.centrality is not None:
+        largest, central = importance_codes(page.centrality, page.cells)
+        parts += [np.array([largest], "<f4").tobytes(), central.tobytes()]
     if page.global_vector is not None:
         flags |= GLOBAL
         parts.append(page.global_vector.astype("<f2").tobytes())
-    header = HEADER.pack(VERSION, flags, *page.grid, count, stored, scale)
+    version = VERSION if page.centrality is None else WITH_CENTRALITY
+    header = HEADER.pack(version, flags, *page.grid, count, stored, scale)
     return header + _deflated(parts)
 
 
@@ -116,9 +122,15 @@ def unpack(blob: bytes) -> PageMap:
             sources = _sources(read, flags, count, cells, codes)
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         words = read.words(count) if flags & WORDS else ()
+        centrality = None
+        if version == WITH_CENTRALITY:
+            largest = float(read.bytes(4).view("<f4")[0])
+            centrality = importance_of(largest, read.bytes(count))
         global_vector = read.rest().astype(np.float32) if flags & GLOBAL else None
         read.end()
-        page = PageMap(grid, cells, boxes, importance, sources, offsets, global_vector, words)
+        page = PageMap(
+            grid, cells, boxes, importance, sources, offsets, global_vector, words, centrality
+        )
         if not _fits_together(page):
             raise ValueError("its parts don't fit together")
         return page

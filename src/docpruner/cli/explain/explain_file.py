@@ -13,6 +13,7 @@ from docpruner.encoders.registry import load_encoder
 from docpruner.errors import DocPrunerError, PageError
 from docpruner.explain import PruningView, pruning_view
 from docpruner.facade import DEFAULT_SPEC
+from docpruner.pipeline.importance_check import named_for, require_importance
 from docpruner.reduce import reducer
 
 
@@ -27,11 +28,12 @@ def explain_file(request: ExplainRequest) -> Outcome:
     reduce = reducer(spec)
     numbers = page_numbers(path, page_count(path), _range(request))
     encoder = load_encoder(
-        request.encoder or "builtin",
+        named_for(request.encoder or "builtin", reduce),
         device=request.device,
         trust_remote_code=request.trust_remote_code,
         prompt="noise-filtering" if reduce.prompt == "noise-filtering" else None,
     )
+    require_importance(encoder, reduce)
 
     def views(numbers: Sequence[int]) -> Iterator[PruningView | PageError]:
         for page in encoded_pages(path, numbers, encoder, ocr=request.ocr):

@@ -1,10 +1,13 @@
 """The commits at which data sets are read, so that a number can be measured again.
 
-They are those of mteb's tasks, so that both measure on the same pages. Of the data sets in their
-first form (ViDoRe V1 and JinaVDR without `_beir`) and of ViDoRe V3 mteb has copies of its own; they
-are read as they are today, or at the commit that is written behind the name (`name@commit`).
+They are those that mteb's tasks name, or once named, for the same repository: of ViDoRe V2 and of
+JinaVDR's `_beir` today, of ViDoRe V1 before mteb made copies of its own (`_beir` until February
+2026, the tables in their first form until December 2024). No release of mteb has named ViDoRe V3 or
+JinaVDR in their first form; those are read as they are today, or at the commit that is written
+behind the name (`name@commit`).
 """
 
+# ruff: noqa: E501
 REVISIONS = {
     "jinaai/CharXiv-en_beir": "c38db7d063ee7d0c119eb41932e981943e37f702",
     "jinaai/ChartQA_beir": "9d9f9fa99f1150b5af04348de90799a24138d46c",
@@ -49,8 +52,28 @@ REVISIONS = {
     "jinaai/tweet-stock-synthetic-retrieval_beir": "955f2c8e171b3d9ff18c8b841cd814649209d4b0",
     "jinaai/wikimedia-commons-documents-ml_beir": "1307839f4deabc1dfa954ef6843ef4cf4fc038b8",
     "jinaai/wikimedia-commons-maps_beir": "735c932678642e90909126f4d0948cc5fe1f406e",
+    "vidore/arxivqa_test_subsampled": "fe2b0e055eaac82d8f6801ebc8e85d8832248133",
+    "vidore/arxivqa_test_subsampled_beir": "7d94d570960eac2408d3baa7a33f9de4822ae3e4",
     "vidore/biomedical_lectures_v2": "a29202f0da409034d651614d87cd8938d254e2ea",
+    "vidore/docvqa_test_subsampled": "b1d89eda849e636676df6ead8002602fb1858600",
+    "vidore/docvqa_test_subsampled_beir": "162ba2fc1a8437eda8b6c37b240bc1c0f0deb092",
     "vidore/economics_reports_v2": "b3e3a04b07fbbaffe79be49dabf92f691fbca252",
     "vidore/esg_reports_human_labeled_v2": "6d467dedb09a75144ede1421747e47cf036857dd",
     "vidore/esg_reports_v2": "0542c0d03da0ec1c8cbc517c8d78e7e95c75d3d3",
+    "vidore/infovqa_test_subsampled": "fec9c59496ddf4a34e01ca8080515722bd3cf970",
+    "vidore/infovqa_test_subsampled_beir": "b802cc5fd6c605df2d673a963667d74881d2c9a4",
+    "vidore/shiftproject_test": "9e7df4c35994683a7ba88002fb22917ffa15067e",
+    "vidore/shiftproject_test_beir": "84a382e05c4473fed9cff2bbae95fe2379416117",
+    "vidore/syntheticDocQA_artificial_intelligence_test": "5fe59d7e52732b86d11ee0e9c4a8cdb0e8ba7a6e",
+    "vidore/syntheticDocQA_artificial_intelligence_test_beir": "2d9ebea5a1c6e9ef4a3b902a612f605dca11261c",
+    "vidore/syntheticDocQA_energy_test": "0821bc71310cfa51d5c8131d4d8b9c4d537bd8c8",
+    "vidore/syntheticDocQA_energy_test_beir": "9935aadbad5c8deec30910489db1b2c7133ae7a7",
+    "vidore/syntheticDocQA_government_reports_test": "8270b3751ce6b95bec362fb38fbcd2a4aa400cfc",
+    "vidore/syntheticDocQA_government_reports_test_beir": "b4909afa930f81282fd20601e860668073ad02aa",
+    "vidore/syntheticDocQA_healthcare_industry_test": "86f09ebc1703516c76e5f931465e2ed7626a5e52",
+    "vidore/syntheticDocQA_healthcare_industry_test_beir": "f9e25d5b6e13e1ad9f5c3cce202565031b3ab164",
+    "vidore/tabfquad_test_subsampled": "501f02a80aff50c90045b0feaa81565c4e8f889e",
+    "vidore/tabfquad_test_subsampled_beir": "61a2224bcd29b7b261a4892ff4c8bea353527a31",
+    "vidore/tatdqa_test": "9c3a626c16c811f15514689c3e7e95a4f2b9b8c3",
+    "vidore/tatdqa_test_beir": "5feb5630fdff4d8d189ffedb2dba56862fdd45c0",
 }

@@ -140,6 +140,7 @@ def _as_encoded(page: StoredPage, encoder: str) -> PageEmbedding:
         origin.boxes,
         origin.global_vector,
         EncoderName.read(encoder).prompt,
+        origin.centrality,
     )
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import get_args
 
 from docpruner.codecs import CODEC_NAMES, CodecName
 from docpruner.errors import SpecError
-from docpruner.reduce import STRATEGIES, Reducer, reducer
+from docpruner.reduce import STRATEGIES, Reducer, Stage, reducer
 from docpruner.reduce.strategy import REQUIRED, Kind, Strategy
+from docpruner.reduce.threshold import K_GRID
+from docpruner.types import Signal
 
 BASE_CODEC: CodecName = "float16"  # which the paper's storage is counted in
 RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)  # where a global threshold is put, as the others' ratios are
+SIGNAL_RATIOS = (*RATIOS, 0.8, 0.95)  # where attention is said to fall behind chance
 
 
 @dataclass(frozen=True)
@@ -31,14 +35,19 @@ class Setting:
 
     @property
     def method(self) -> str:
-        """The names of its strategies, without their parameters."""
-        return "+".join(stage.strategy.name for stage in self.reducer.stages)
+        """The names of its strategies, without their parameters but for the signal."""
+        return "+".join(map(_method, self.reducer.stages))
 
     @property
     def kind(self) -> Kind:
         """Of the stage that counts: a pipeline that merges is a merging one."""
         kinds = [stage.strategy.kind for stage in self.reducer.stages]
         return "merging" if "merging" in kinds else kinds[-1]
+
+
+def _method(stage: Stage) -> str:
+    by_centrality = dict(stage.values).get("signal") == "centrality"
+    return stage.strategy.name + (":signal=centrality" if by_centrality else "")
 
 
 BASE = Setting(reducer("none"))
@@ -55,7 +64,9 @@ def read_setting(text: str) -> Setting:
 
 
 def read_methods(text: str, thresholds: tuple[float, ...], *, prompts: bool) -> list[Setting]:
-    """`paper`, `all`, or settings with commas between them; the base always comes first.
+    """`paper`, `all`, `signals`, or settings with commas between; the base always comes first.
+
+    `signals` has the attention of the global token, centrality and chance side by side.
 
     A comma within a spec is told from one between two by what follows: a name and a colon, or a
     strategy. `thresholds` are what the strategies with a global threshold are tried with; `prompts`
@@ -65,12 +76,24 @@ def read_methods(text: str, thresholds: tuple[float, ...], *, prompts: bool) -> 
         settings = [
             setting
             for strategy in STRATEGIES.values()
-            if prompts or strategy.prompt == "default"
+            if (prompts or strategy.prompt == "default") and (strategy.paper or text == "all")
             for setting in _grid(strategy, thresholds, crossed=text == "all")
         ]
+    elif text == "signals":
+        settings = [Setting(reducer(spec)) for spec in _signals()]
     else:
         settings = [read_setting(part) for part in _parts(text)]
     return [BASE, *(setting for setting in dict.fromkeys(settings) if setting != BASE)]
+
+
+def _signals() -> Iterator[str]:
+    for ratio in SIGNAL_RATIOS:
+        yield f"random:ratio={ratio}"
+    for signal in get_args(Signal):
+        for ratio in SIGNAL_RATIOS:
+            yield f"attention-ratio:ratio={ratio},signal={signal}"
+        for k in K_GRID:
+            yield f"docpruner:k={k},signal={signal}"
 
 
 def _parts(text: str) -> list[str]:

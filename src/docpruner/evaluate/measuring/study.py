@@ -42,7 +42,7 @@ class Study:
     """How to measure; what to measure it on comes with each call.
 
     encoder: makes the vectors.
-    methods: `paper`, `all`, `front`, or settings with commas between them.
+    methods: `paper`, `all`, `front`, `signals`, or settings with commas between them.
     cache: the folder that keeps encoded data; the user's cache by default.
     ocr: recognise the words of pages without any, if the encoder reads words.
     workers: processes that measure; as many as cores by default.

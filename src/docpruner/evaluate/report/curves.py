@@ -34,7 +34,10 @@ from docpruner.evaluate.report.line_styles import (
     ring,
 )
 
-VARIANTS = (HERO, "attention-ratio", "attention-threshold", "attention-threshold-nfp", "random")
+VARIANTS = (
+    *(HERO, f"{HERO}:signal=centrality", "attention-ratio", "attention-ratio:signal=centrality"),
+    *("attention-threshold", "attention-threshold-nfp", "random"),
+)
 KINDS = ("adaptive pruning", "pruning", "merging")
 
 

@@ -24,7 +24,7 @@ def parameters(spec: str) -> str:
 
 def is_adaptive(setting: SettingResult) -> bool:
     """Whether how much is pruned depends on the page, in any of its stages."""
-    stages = (STRATEGIES.get(name) for name in setting.method.split("+"))
+    stages = (STRATEGIES.get(name.partition(":")[0]) for name in setting.method.split("+"))
     return any(stage is not None and stage.kind == "adaptive pruning" for stage in stages)
 
 

@@ -38,15 +38,19 @@ _DASHED, _DOTTED, _MIXED, _SHORT = (5, 2), (1.2, 1.4), (7, 2, 1.2, 2), (3, 1.2)
 # colour, dashes where it is not adaptive, whether its points are filled
 _OWN: dict[str, tuple[str, Sequence[float], bool]] = {
     "docpruner": ("#d55e00", _DASHED, True),
+    "docpruner:signal=centrality": ("#117733", _DASHED, False),
     "attention-similarity": ("#56b4e9", _DASHED, False),
     "pivot-threshold": ("#332288", _DASHED, True),
     "random": ("#7d828a", _DASHED, False),
     "attention-ratio": ("#e69f00", _DOTTED, True),
+    "attention-ratio:signal=centrality": ("#44aa99", _DOTTED, False),
     "attention-threshold": ("#009e73", _MIXED, False),
     "attention-threshold-nfp": ("#7a6a00", _SHORT, True),
     "sem-cluster": ("#0072b2", _SHORT, True),
     "pool-1d": ("#cc79a7", _DASHED, False),
     "pool-2d": ("#882255", _DOTTED, True),
+    "mean-similarity": ("#aa4499", _SHORT, False),
+    "facility-location": ("#999933", _MIXED, True),
 }
 _SPARE = ("#202328", "#117733", "#aa4499", "#999933", "#44aa99")  # for pipelines
 

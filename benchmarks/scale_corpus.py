@@ -28,11 +28,10 @@ from pathlib import Path
 
 import numpy as np
 from scale_pages import RealPages, real_pages
-from search_corpus import PAGES_A_DOCUMENT, path_of
+from search_corpus import DIM, GRID, PAGES_A_DOCUMENT, SPEC, path_of
 from search_systems import digest
 
-from docpruner.codecs import CodecName, Encoded, encode
-from docpruner.encoders.builtin import DIM, GRID, NAME
+from docpruner.codecs import CODEC_NAMES, CodecName, Encoded, encode
 from docpruner.reduce.threshold import above, adaptive_tau, unwarned
 from docpruner.stores.contract import Store
 from docpruner.stores.locations import create_store, open_store, store_exists
@@ -41,8 +40,8 @@ from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage
 from docpruner.stores.settings import Settings
 
 SEED = 6
-K_OF_PRUNING = -0.25
-SPEC = f"docpruner:k={K_OF_PRUNING}"
+ENCODER = "builtin-v1"
+K_OF_SPEC = -0.25
 CHANGED = (0.05, 0.3)  # share of the words that are dropped, and of the rest that are exchanged
 BLURRED = (0.1, 0.4)  # length of the noise, as a share of the vector's
 FROM_OWN_DOCUMENT = 0.5  # share of the words that come in
@@ -81,7 +80,7 @@ def draft(real: RealPages, documents: tuple[np.ndarray, np.ndarray], number: int
         words[changed] = np.where(own, near, far)
     importance = importance_of(*importance_codes(real.importance[words], real.cells[places]))
     with unwarned():
-        kept = above(importance, adaptive_tau(importance, K_OF_PRUNING), str(number))
+        kept = above(importance, adaptive_tau(importance, K_OF_SPEC), str(number))
     kept = np.flatnonzero(kept).astype(np.int32)
     noise = None
     if number >= len(real):
@@ -163,7 +162,7 @@ def opened(folder: Path, real: RealPages, codec: CodecName) -> Store:
     if not store_exists(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(json.dumps(made_of))
-        return create_store(folder, Settings.new(NAME, DIM, SPEC, codec))
+        return create_store(folder, Settings.new(ENCODER, DIM, SPEC, codec))
     if json.loads(note.read_text()) != made_of:
         raise SystemExit(
             f"{folder} was made of other real pages; remove it, or give another --work"
@@ -217,7 +216,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--work", type=Path, required=True, help="for the indexes")
     parser.add_argument("--data", type=Path, help="a folder with pdfs/ and queries.jsonl")
     parser.add_argument("--pages", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--codec", default="int2")
+    parser.add_argument("--codec", choices=CODEC_NAMES, default="int2")
 
 
 def main() -> None:

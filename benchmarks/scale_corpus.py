@@ -2,12 +2,13 @@
 
     python benchmarks/scale_corpus.py --pages 100000 --cache CACHE --work WORK [--data FOLDER]
 
-The first pages are the real ones (`scale_pages.py`). Page n beyond them is one of these at random
-with a share of its words dropped and a share exchanged, each between 5 and 30 %, and all its
-vectors blurred: noise of 10 to 40 % of their length. Half of the words that come in are from the
-same document, half from anywhere; each brings its own vector and importance. So every page has near
-duplicates, as forms, editions and drafts have, but no copies. A page depends on the seed and its
-number alone, whatever the size of the corpus.
+The first pages are the real ones (`scale_pages.py`). Page n beyond them is one of these, drawn
+at random (long ones more often, which makes up for what is dropped), with a share of its words
+dropped and a share exchanged, each between 5 and 30 %, and all its vectors blurred: noise of 10 to
+40 % of their length. Half of the words that come in are from the same document, half from anywhere;
+each brings its own vector and importance. So every page has near duplicates, as forms, editions and
+drafts have, but no copies. A page depends on the seed and its number alone, whatever the size of
+the corpus.
 
 Pages are then pruned and stored as any. It takes hours at the first call, to encode the real
 pages, and about half an hour for a million pages; a run that was ended goes on.
@@ -23,6 +24,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -39,11 +41,12 @@ from docpruner.stores.page_map import PageMap, importance_codes, importance_of
 from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage
 from docpruner.stores.settings import Settings
 
-SEED = 6
+SEED = 7
 ENCODER = "builtin-v1"
 K_OF_SPEC = -0.25
 CHANGED = (0.05, 0.3)  # share of the words that are dropped, and of the rest that are exchanged
 BLURRED = (0.1, 0.4)  # length of the noise, as a share of the vector's
+LONGER_LIKELIER = 0.6  # power of a page's words, so that pages are as long as without dropping
 FROM_OWN_DOCUMENT = 0.5  # share of the words that come in
 BATCH, COMMIT = 40, 2000  # pages made at once (larger arrays leave the caches), and committed
 MAKERS = 2  # processes; another one writes
@@ -65,16 +68,17 @@ class Draft:
     noise: np.ndarray | None  # for the kept vectors
 
 
-def draft(real: RealPages, documents: tuple[np.ndarray, np.ndarray], number: int) -> Draft:
+def draft(real: RealPages, number: int) -> Draft:
     chance = np.random.default_rng((SEED, number))
-    base = number if number < len(real) else int(chance.integers(len(real)))
+    base = number if number < len(real) else chosen(real, chance)
     places = np.arange(*real.starts[base : base + 2])
     words = places
     if number >= len(real):
         places = places[chance.random(len(places)) >= chance.uniform(*CHANGED)]
         words = places.copy()
         changed = np.flatnonzero(chance.random(len(words)) < chance.uniform(*CHANGED))
-        near = chance.integers(documents[0][base], documents[1][base], len(changed))
+        begin, end = (edges[base] for edges in real.document_words)
+        near = chance.integers(begin, end, len(changed))
         far = chance.integers(len(real.vectors), size=len(changed))
         own = chance.random(len(changed)) < FROM_OWN_DOCUMENT
         words[changed] = np.where(own, near, far)
@@ -87,6 +91,16 @@ def draft(real: RealPages, documents: tuple[np.ndarray, np.ndarray], number: int
         noise = chance.standard_normal((len(kept), DIM), np.float32)
         noise *= np.float32(chance.uniform(*BLURRED) / DIM**0.5)
     return Draft(number, base, places, kept, words[kept], importance, noise)
+
+
+@lru_cache(1)
+def shares(real: RealPages) -> np.ndarray:
+    return np.cumsum(np.diff(real.starts) ** LONGER_LIKELIER)
+
+
+def chosen(real: RealPages, chance: np.random.Generator) -> int:
+    ends = shares(real)
+    return int(np.searchsorted(ends, chance.random() * ends[-1], "right"))
 
 
 def vectors_of(real: RealPages, drafts: Sequence[Draft]) -> np.ndarray:
@@ -104,8 +118,7 @@ def vectors_of(real: RealPages, drafts: Sequence[Draft]) -> np.ndarray:
 
 
 def made_pages(real: RealPages, numbers: Sequence[int], codec: CodecName) -> list[StoredPage]:
-    documents = real.document_words()
-    drafts = [draft(real, documents, number) for number in numbers]
+    drafts = [draft(real, number) for number in numbers]
     rows = encode(vectors_of(real, drafts), codec).rows
     ends = np.cumsum([len(page.kept) for page in drafts]).tolist()
     return [

@@ -45,10 +45,9 @@ def build(folder: str, real: str, pages: int) -> dict[str, Any]:
 
 
 def tables(real: RealPages, pages: int) -> Iterator[pyarrow.RecordBatch]:
-    documents = real.document_words()
     for first in range(0, pages, BATCH):
         numbers = range(first, min(first + BATCH, pages))
-        drafts = [draft(real, documents, number) for number in numbers]
+        drafts = [draft(real, number) for number in numbers]
         values = pyarrow.array(vectors_of(real, drafts).reshape(-1))
         offsets = np.cumsum([0, *(len(page.kept) for page in drafts)])
         vectors = pyarrow.ListArray.from_arrays(

@@ -13,6 +13,7 @@ import random
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -61,6 +62,7 @@ class RealPages:
         """Of each page, in the order of its vectors."""
         return json.loads((self.folder / "words.json").read_text())
 
+    @cached_property
     def document_words(self) -> tuple[np.ndarray, np.ndarray]:
         """Of each page: where the words of its document begin, and where they end."""
         first = np.searchsorted(self.documents, self.documents, "left")

@@ -67,6 +67,7 @@ TOLD = (
 
 
 def in_child(script: str, task: str, limit: float | None = None, **given: Any) -> dict[str, Any]:
+    print(f"{given['folder']}: {task} …", file=sys.stderr, flush=True)
     command = [sys.executable, str(HERE / script), task, json.dumps(given)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit)

@@ -25,8 +25,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 from scale_pages import RealPages, real_pages
@@ -213,6 +214,15 @@ _mapped: list[RealPages] = []
 
 def _map_real_pages(folder: Path) -> None:
     _mapped.append(RealPages.read(folder))
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Else the makers of a loader that was killed would wait for work forever."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _made(numbers: range, codec: CodecName) -> list[StoredPage]:

@@ -137,6 +137,8 @@ def warm(folder: str, queries: str) -> dict[str, Any]:
     asked = read_queries(queries)
     imported = private_mb()
     index, opened = timed(lambda: Index.open(folder))
+    if index.first_stage() is None:
+        raise SystemExit(f"{folder} has no first stage any more; run with --rebuild")
     both = [timed(lambda query=query: ask(index, query)) for query in asked]
     times = [spent for _, spent in both]
     return {

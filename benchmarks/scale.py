@@ -6,7 +6,7 @@ The pages are real ones, encoded by the built-in encoder, and beyond these copie
 words dropped, exchanged and blurred (`scale_corpus.py` says how), pruned by docpruner:k=-0.25 and
 stored in 2 bits a number unless `--codec` says otherwise. Queries are those of `--data`, a folder
 as `docpruner evaluate` takes it; without one, headings and sentences of real pages, half of each.
-A million pages (`--pages 1000000`) take about 10 GB and most of an hour to make, once.
+A million pages (`--pages 1000000`) take about 10 GB, and up to an hour to make, once.
 
 Each row is measured in processes of its own, searching by vectors: encoding a query is timed apart.
 

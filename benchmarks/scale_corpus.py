@@ -10,8 +10,9 @@ each brings its own vector and importance. So every page has near duplicates, as
 drafts have, but no copies. A page depends on the seed and its number alone, whatever the size of
 the corpus.
 
-Pages are then pruned and stored as any. It takes hours at the first call, to encode the real
-pages, and about half an hour for a million pages; a run that was ended goes on.
+Pages are then pruned and stored as any. The first call encodes the real pages, two to five a second
+on two cores; a million pages then take some 40 minutes of processor time. A run that was ended goes
+on where it stopped.
 """
 
 from __future__ import annotations

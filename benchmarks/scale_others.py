@@ -4,7 +4,7 @@ python benchmarks/scale_others.py TASK '{"folder": …, …}'       # prints a l
 
 Its index of multivectors knows the cosine only, so neither the lengths of a page's vectors nor the
 weights of a query's words count, and the right answers are those of its own exact scan. Vectors are
-float32: over float16 its index is not done within an hour. Looked at are 20 partitions (its
+float32, as building its index over float16 did not end. Looked at are 20 partitions (its
 default), and five times as many candidates are ranked exactly as asked for (`refine_factor`).
 
 Not here, though they do what we do: fast-plaid 1.7 is to be had for torch 2.7 to 2.11 only, whose

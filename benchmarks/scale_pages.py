@@ -1,0 +1,213 @@
+"""The real pages that `scale.py` starts from, encoded once by the built-in encoder and kept.
+
+From each package that training/packages.tsv names some pages of PDFs, spread over its documents,
+and, if `--data` names a folder with PDFs, all pages of that. Pages of fewer than 20 words and
+second copies of a page are left out. What is encoded lies in the cache package by package, so that
+a run that was ended goes on; then all is put together in arrays that several processes can map.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).parents[1] / "training"))
+import corpus as debian
+
+from docpruner.types import Page, PageEmbedding
+
+SEED = 5
+PAGES_A_PACKAGE, PAGES_A_DOCUMENT = 36, 12
+FEWEST_WORDS = 20
+AT_ONCE = 16  # pages to the encoder
+
+ARRAYS = ("vectors", "importance", "boxes", "cells", "counts", "sizes", "documents")
+
+
+@dataclass(frozen=True, eq=False)
+class RealPages:
+    """Words of many pages one after another; those of page `i` from `starts[i]` to `starts[i + 1]`.
+
+    Pages of a document stand together, so its words do too.
+    """
+
+    vectors: np.ndarray  # (words, dim) float16
+    importance: np.ndarray  # (words,) float32
+    boxes: np.ndarray  # (words, 4) float32
+    cells: np.ndarray  # (words,) int32
+    starts: np.ndarray  # (pages + 1,)
+    sizes: np.ndarray  # (pages, 2), in points
+    documents: np.ndarray  # (pages,), the number of each one's document
+    folder: Path
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
+        starts = np.concatenate([[0], np.cumsum(arrays.pop("counts"))])
+        return cls(starts=starts, folder=folder, **arrays)
+
+    def words(self) -> list[list[str]]:
+        """Of each page, in the order of its vectors."""
+        return json.loads((self.folder / "words.json").read_text())
+
+    @cached_property
+    def document_words(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of each page: where the words of its document begin, and where they end."""
+        first = np.searchsorted(self.documents, self.documents, "left")
+        last = np.searchsorted(self.documents, self.documents, "right")
+        return self.starts[first], self.starts[last]
+
+
+def real_pages(cache: Path, data: Path | None) -> RealPages:
+    """Encoded now, as far as they have not been before."""
+    folder = cache / f"pages-{data.name}-debian" if data else cache / "pages-debian"
+    if not folder.exists():
+        shards = [*encoded_data(cache, data), *encoded_packages(cache)]
+        put_together(shards, folder)
+    return RealPages.read(folder)
+
+
+# ---------------------------------------------------------------------- encoding
+
+
+def encoded_packages(cache: Path) -> Iterator[Path]:
+    """The shards of all packages, in order; downloads and unpacks them first."""
+    unpacked = cache / "debian" / "pdfs"
+    if not unpacked.exists():
+        debian.main(cache / "debian")
+    for name in debian.package_names():
+        chosen = some_pages(
+            sorted((unpacked / name).glob("*.pdf")), random.Random(f"{SEED} {name}")
+        )
+        yield shard(cache / "shards" / f"{name}.npz", chosen)
+
+
+def encoded_data(cache: Path, data: Path | None) -> Iterator[Path]:
+    if data is not None:
+        for path in sorted((data / "pdfs").glob("*.pdf")):
+            yield shard(cache / "shards" / data.name / f"{path.stem}.npz", all_pages(path))
+
+
+def some_pages(paths: list[Path], chance: random.Random) -> Iterator[tuple[str, Page]]:
+    """Of a package: from documents in any order, of each pages in even steps."""
+    chance.shuffle(paths)
+    left = PAGES_A_PACKAGE
+    for path in paths:
+        for name, page in pages_of_file(path, min(left, PAGES_A_DOCUMENT)):
+            yield name, page
+            left -= 1
+        if left <= 0:
+            return
+
+
+def all_pages(path: Path) -> Iterator[tuple[str, Page]]:
+    return pages_of_file(path, None)
+
+
+def pages_of_file(path: Path, most: int | None) -> Iterator[tuple[str, Page]]:
+    """Pages with enough words of a document, at most so many; none of a file that can't be read."""
+    from docpruner.errors import PageError
+    from docpruner.pages.reader import PageReader
+
+    with PageReader(pixels=None) as reader:
+        try:
+            count = reader.open(path)
+        except PageError:
+            return
+        wanted = range(1, count + 1)
+        if most is not None and count > most:
+            wanted = np.linspace(1, count, most).round().astype(int).tolist()
+        for page in reader.pages(wanted):
+            if isinstance(page, Page) and len(page.words) >= FEWEST_WORDS:
+                yield f"{path.parent.name}/{path.name}", page
+
+
+_encoder: list[Any] = []  # loaded once, if there is anything to encode
+
+
+def encoder() -> Any:
+    if not _encoder:
+        from docpruner.encoders.builtin import BuiltinEncoder
+
+        _encoder.append(BuiltinEncoder())
+    return _encoder[0]
+
+
+def shard(path: Path, pages: Iterable[tuple[str, Page]]) -> Path:
+    """The file of these pages, encoded unless it is there."""
+    if path.exists():
+        return path
+    named: list[tuple[str, Page]] = []
+    encoded: list[PageEmbedding] = []
+    waiting = iter(pages)
+    while some := list(islice(waiting, AT_ONCE)):
+        named += some
+        encoded += encoder().encode_pages([page for _, page in some])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".partial")
+    with temporary.open("wb") as file:
+        np.savez(
+            file,
+            vectors=joined([page.vectors.astype(np.float16) for page in encoded], (0, 128)),
+            importance=joined([page.importance for page in encoded], (0,)),
+            boxes=joined([page.boxes for page in encoded], (0, 4)),
+            cells=joined([page.cells for page in encoded], (0,)),
+            counts=np.array([len(page.vectors) for page in encoded], np.int64),
+            sizes=np.array([page.size for _, page in named], np.float32).reshape(-1, 2),
+            hashes=np.array([page.content_hash.hex() for _, page in named], "U64"),
+            names=json.dumps([name for name, _ in named]),
+            words=json.dumps([[word.text for word in page.words] for _, page in named]),
+        )
+    temporary.rename(path)
+    print(f"{path.stem}: {len(named)} pages", flush=True)
+    return path
+
+
+def joined(parts: list[np.ndarray], empty: tuple[int, ...]) -> np.ndarray:
+    return np.concatenate(parts) if parts else np.empty(empty, np.float32)
+
+
+# ---------------------------------------------------------------------- putting together
+
+
+def put_together(shards: list[Path], folder: Path) -> None:
+    """All pages of the shards in one array for each kind, without second copies of a page."""
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in ARRAYS}
+    words: list[list[str]] = []
+    seen: set[str] = set()
+    numbers: dict[str, int] = {}
+    for path in shards:
+        with np.load(path) as stored:
+            names, texts = json.loads(str(stored["names"])), json.loads(str(stored["words"]))
+            fresh = [
+                place
+                for place, hash_ in enumerate(stored["hashes"].tolist())
+                if not (hash_ in seen or seen.add(hash_))
+            ]
+            kept = np.isin(np.arange(len(names)), fresh)
+            of_words = np.repeat(kept, stored["counts"])
+            for name in ("vectors", "importance", "boxes", "cells"):
+                parts[name].append(stored[name][of_words])
+            for name in ("counts", "sizes"):
+                parts[name].append(stored[name][kept])
+        documents = [numbers.setdefault(names[place], len(numbers)) for place in fresh]
+        parts["documents"].append(np.array(documents, np.int64))
+        words += [texts[place] for place in fresh]
+    temporary = folder.with_suffix(".partial")
+    temporary.mkdir(parents=True, exist_ok=True)
+    for name, arrays in parts.items():
+        np.save(temporary / f"{name}.npy", np.concatenate([part for part in arrays if len(part)]))
+    (temporary / "words.json").write_text(json.dumps(words))
+    temporary.rename(folder)

@@ -127,7 +127,7 @@ def _fitted(index: Index, budget: str | None, *, dry_run: bool, wait: float, jso
             entries = [asdict(choice) for choice in choices]
             print_json({"budget": budget, "dry_run": True, "choices": entries})
         else:
-            show_choices(choices, budget)
+            show_choices(choices, None if budget == NO_BUDGET else budget)
         if not any(choice.fits for choice in choices):
             index.prune(budget=budget, dry_run=True)  # says why
         return

@@ -32,6 +32,7 @@ LOOKS = [
     "/pages/{document}/{number}/original",
     "/pages/{document}/{number}/reduction",
     "/whatif",
+    "/budget",
     "/jobs/{job}",
 ]
 FEW = settings(

@@ -1,9 +1,9 @@
 """How large an index may be, and which settings make it small enough.
 
 The settings form a ladder from mild to bold: first fewer bits a number, then fewer patches. It goes
-one way, as an index can: each step drops only what the one before still had. Measured
-(`measured_front`), bits cost less than patches for the same bytes: all patches in `int1` rank
-better than half of them in `int4`, in half the room. Where the ladder ends, a page has little more
+one way, as an index can: each step drops only what the one before still had. As measured
+(docs/budget.md), bits are the cheaper thing to give up: all patches in `int1` rank as well as half
+of them in `int4`, in little more than half the room. Where the ladder ends, a page has little more
 than one vector.
 """
 

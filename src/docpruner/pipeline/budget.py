@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -22,11 +22,12 @@ from docpruner.codecs import CodecName, bytes_per_vector
 from docpruner.errors import BudgetError
 from docpruner.pipeline.measured_front import ndcg_kept
 from docpruner.reduce import Reducer, reducer
-from docpruner.reduce.threshold import unwarned
+from docpruner.reduce.spec import Stage
+from docpruner.reduce.threshold import Statistics, above, adaptive_tau, unwarned
 from docpruner.stores.contract import Reader
 from docpruner.stores.records import Stats
 from docpruner.stores.settings import Settings
-from docpruner.types import FloatArray, PageEmbedding
+from docpruner.types import FloatArray
 
 LADDER: tuple[tuple[float | None, CodecName], ...] = (
     (None, "int8"),
@@ -171,7 +172,7 @@ def choose(stats: Stats, kept_by: KeptBy, budget: Budget) -> Choice:
 
 
 class PageCounts:
-    """What specs would keep of the pages of an index, by one pass over their importances."""
+    """What the specs of the ladder would keep of an index, by one pass over its importances."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -179,12 +180,14 @@ class PageCounts:
 
     def __call__(self, spec: str) -> Kept:
         if spec not in self._kept:
-            self._count({spec, *(spec for spec, _ in steps_from(self._reader.settings)[1:])})
+            self._count()
         return self._kept[spec]
 
-    def _count(self, specs: set[str]) -> None:
-        reducers = [reducer(spec) for spec in specs]
-        totals = np.zeros(len(reducers), np.int64)
+    def _count(self) -> None:
+        settings = self._reader.settings
+        specs = [spec for spec, _ in steps_from(settings) if spec != settings.spec]
+        stages = [reducer(spec).stages[0] for spec in specs]
+        totals = np.zeros(len(specs), np.int64)
         freed = 0
         with unwarned():
             for name in self._reader.pages():
@@ -193,18 +196,18 @@ class PageCounts:
                     continue
                 origin = stored.provenance
                 freed += 0 if origin.global_vector is None else 2 * len(origin.global_vector)
-                if origin.importance is None:
-                    totals += len(stored.vectors)
-                    continue
-                importance = origin.importance[origin.patches]
-                page = _without_vectors(stored.name, importance)
-                totals += stored.special + np.array([reduce(page).patches for reduce in reducers])
+                totals += stored.special
+                if origin.importance is not None:
+                    importance = origin.importance[origin.patches]
+                    totals += [_stay(stage, importance) for stage in stages]
         self._kept = {
-            str(reduce): Kept(int(total), freed)
-            for reduce, total in zip(reducers, totals, strict=True)
+            spec: Kept(int(total), freed) for spec, total in zip(specs, totals, strict=True)
         }
 
 
-def _without_vectors(name: str, importance: FloatArray) -> PageEmbedding:
-    count = len(importance)
-    return PageEmbedding(name, np.zeros((count, 1), np.float32), importance, (1, count))
+def _stay(stage: Stage, importance: FloatArray) -> int:
+    """How many patches of a page docpruner would keep; the strategy itself would copy vectors."""
+    values = dict(stage.values)
+    statistics = cast(Statistics, values["statistics"])
+    tau = adaptive_tau(importance, float(values["k"]), statistics)
+    return int(above(importance, tau, "", floor=int(values["floor"])).sum())

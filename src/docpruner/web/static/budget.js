@@ -50,8 +50,9 @@ function draw() {
     el(
       "p",
       { class: "small" },
+      now ? "As it is, " : "",
       el("code", { id: "budget-setting" }, `${choice.spec} in ${choice.codec}`),
-      now ? " as it is, " : " fits: ",
+      now ? ": " : " fits: ",
       el("strong", { id: "budget-bytes" }, bytes(choice.bytes)),
       ` on disk, ${count(choice.vectors)} of ${count(answer.choices[0].vectors)} stored vectors.`,
     ),

@@ -17,6 +17,7 @@ DocPrunerError
 │   ├── IndexWriteError  its disk is full, or can't be written to
 │   └── IndexClosedError it was closed
 ├── DamagedIndexError    an index whose files are damaged
+├── BudgetError          a budget that can't be read, or can't be met
 ├── DataError            data to measure on that can't be used
 └── MissingExtraError    an optional dependency is not installed
 
@@ -116,6 +117,10 @@ class IndexClosedError(IndexStateError):
 
 class DamagedIndexError(DocPrunerError, RuntimeError):
     """An index whose files are damaged."""
+
+
+class BudgetError(DocPrunerError, ValueError):
+    """A budget that can't be read, or that no setting meets."""
 
 
 class DeviceError(DocPrunerError, RuntimeError):

@@ -16,7 +16,14 @@ import numpy.typing as npt
 
 from docpruner.codecs import CodecName
 from docpruner.encoders.model_options import ModelOptions, gives_importance
-from docpruner.errors import AddError, EncoderError, IndexStateError, PageError, ScoringError
+from docpruner.errors import (
+    AddError,
+    BudgetError,
+    EncoderError,
+    IndexStateError,
+    PageError,
+    ScoringError,
+)
 from docpruner.hits import Hit
 from docpruner.pages.embedding_source import EmbeddingSource
 from docpruner.pages.file_source import FileSource, is_gone
@@ -26,6 +33,8 @@ from docpruner.pages.problems import printable_path, unreachable
 from docpruner.pages.sources import Source
 from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
+from docpruner.pipeline.budget import MILDEST, Budget, Choice
+from docpruner.pipeline.fit import listed_choices, prune_to
 from docpruner.pipeline.importance_check import named_for, require_importance
 from docpruner.pipeline.metadata import GivenMetadata, metadata_of
 from docpruner.pipeline.prune import Pruned, prune
@@ -57,6 +66,7 @@ PageRange = tuple[int, int | None]
 
 DEFAULT_SPEC = "docpruner:k=-0.25"
 DEFAULT_CODEC: CodecName = "int8"
+NO_BUDGET = "none"
 
 
 class Index:
@@ -94,6 +104,7 @@ class Index:
         codec: CodecName = DEFAULT_CODEC,
         importances: bool = True,
         root: str | os.PathLike[str] | None = None,
+        budget: str | int | None = None,
         device: str | None = None,
         trust_remote_code: bool = False,
         model_options: ModelOptions | None = None,
@@ -108,11 +119,16 @@ class Index:
             can't be shown, nor pruned further by importance.
         root: a folder below which all documents lie. They are then named by their paths below it,
             and may be moved together with the index. Without it they have their whole paths.
+        budget: what it may take on disk, such as "2GB" or "4kB/page". Unless you give a reduction,
+            it begins with all patches, and whenever adding passes the budget, all of it is given
+            the next setting that fits: see `budget_choices`.
         device: where a model named by `encoder` runs: "cuda", "mps" or "cpu".
         trust_remote_code: lets such a model run code of its own (Jina v4).
         model_options: more on how it runs: precision, batches, kernels, several devices.
         """
-        reduce = reducer(str(_one_of(reduction, spec) or DEFAULT_SPEC))
+        limit = "" if budget is None else str(Budget.read(budget))
+        begin = MILDEST if limit else DEFAULT_SPEC
+        reduce = reducer(str(_one_of(reduction, spec) or begin))
         if isinstance(encoder, str):
             filtering: Prompt | None = None if reduce.prompt == "default" else reduce.prompt
             options = _options(model_options, device, trust_remote_code)
@@ -125,7 +141,13 @@ class Index:
         require_importance(encoder, reduce)
         importances = importances and gives_importance(encoder)
         settings = Settings.new(
-            encoder.name, encoder.dim, str(reduce), codec, importances, _stored_root(location, root)
+            encoder.name,
+            encoder.dim,
+            str(reduce),
+            codec,
+            importances,
+            _stored_root(location, root),
+            limit,
         )
         return cls(create_store(location, settings), encoder)._rooted(root)
 
@@ -177,6 +199,7 @@ class Index:
         codec: CodecName | None = None,
         importances: bool | None = None,
         root: str | os.PathLike[str] | None = None,
+        budget: str | int | None = None,
         device: str | None = None,
         trust_remote_code: bool = False,
         model_options: ModelOptions | None = None,
@@ -184,7 +207,8 @@ class Index:
         """Open the index if there is one, make it if not.
 
         The arguments are those of `create`. If the index is there, those that are given have to be
-        as it was made; an IndexStateError says what differs.
+        as it was made; an IndexStateError says what differs. Only a budget may be another one: the
+        index then keeps to that, from the next `add` on.
         """
         chosen = _one_of(reduction, spec)
         if not store_exists(location):
@@ -195,6 +219,7 @@ class Index:
                 codec=codec or DEFAULT_CODEC,
                 importances=importances is not False,
                 root=root,
+                budget=budget,
                 device=device,
                 trust_remote_code=trust_remote_code,
                 model_options=model_options,
@@ -211,6 +236,8 @@ class Index:
         try:
             name = encoder if isinstance(encoder, str) else None
             index._check(name, None if chosen is None else str(chosen), codec, importances)
+            if budget is not None:
+                index._set_budget(Budget.read(budget))
         except BaseException:
             index.close()
             raise
@@ -603,6 +630,7 @@ class Index:
         spec: str | None = None,
         *,
         codec: CodecName | None = None,
+        budget: str | int | None = None,
         dry_run: bool = False,
         wait: float = WAIT,
         progress: Progress | None = None,
@@ -611,16 +639,54 @@ class Index:
 
         spec: a stricter reduction, such as a larger k, or the index's own with more stages.
         codec: another way to store vectors; what it rounds away is gone.
+        budget: instead of both, what the index may take on disk, now and when more is added: "2GB",
+            "4kB/page". It is given the mildest of the `budget_choices` that fits; a BudgetError
+            says the least possible size. "none" lifts the budget, and changes nothing else.
         dry_run: only say what would be left.
         wait: seconds to wait for another writer.
         progress: told how many pages are done, and of how many.
         """
-        pruned = prune(
-            self._store, spec, codec=codec, dry_run=dry_run, wait=wait, progress=progress
-        )
+        pruned = self._pruned(spec, codec, budget, dry_run, wait, progress)
         if not dry_run:
             self._update_first_stage(wait, progress)
         return pruned
+
+    def _pruned(
+        self,
+        spec: str | None,
+        codec: CodecName | None,
+        budget: str | int | None,
+        dry_run: bool,
+        wait: float,
+        progress: Progress | None,
+    ) -> Pruned:
+        if budget is None:
+            return prune(
+                self._store, spec, codec=codec, dry_run=dry_run, wait=wait, progress=progress
+            )
+        if spec is not None or codec is not None:
+            raise BudgetError("give a budget, or a spec and a codec: a budget chooses both")
+        if budget == NO_BUDGET:
+            if not dry_run:
+                self._set_budget(None, wait)
+            return prune(self._store, wait=wait)
+        return prune_to(
+            self._store, Budget.read(budget), dry_run=dry_run, wait=wait, progress=progress
+        )
+
+    def budget_choices(self, budget: str | int | None = None) -> list[Choice]:
+        """The settings that a budget is met by, the mildest first: the index as it is, then all
+        that it can still be given, each with its size and what it costs where that was measured.
+
+        budget: says of each choice whether it `fits`; `prune` takes the first that does.
+        """
+        return listed_choices(self._store, None if budget is None else Budget.read(budget))
+
+    def _set_budget(self, budget: Budget | None, wait: float = WAIT) -> None:
+        text = "" if budget is None else str(budget)
+        if text != self.settings.budget:
+            with self._store.writer(wait) as writer:
+                writer.set_budget(text)
 
     def compact(self, *, wait: float = WAIT, progress: Progress | None = None) -> int:
         """Give back the room of deleted and replaced pages; returns the bytes freed.

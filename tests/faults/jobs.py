@@ -50,6 +50,9 @@ def run(encoder: Encoder, folder: Path, do: str, of: str) -> None:
             index.delete(of)
         elif do == "prune":
             index.prune(of)
+        elif do == "fit":
+            (size,) = [each.bytes for each in index.budget_choices() if each.name == of]
+            index.prune(budget=size)
         elif do == "compact":
             index.compact()
         elif do == "verify":

@@ -12,11 +12,18 @@ from pathlib import Path
 import pytest
 
 from docpruner.facade import Index
+from docpruner.pipeline.budget import Budget
+from docpruner.reduce import reducer
+from docpruner.reduce.threshold import unwarned
+from docpruner.types import PageEmbedding
 from faults.library import ALL, Contents, Library, contents_of, library
+from faults.words import WordEncoder
 from faults.worker import Worker, committed, work
 
 KILLS = int(os.environ.get("DOCPRUNER_KILLS", "30"))
 STRICTER = "docpruner:k=0.25"
+BUDGET = "88kB"
+FITTED = "docpruner:k=0.5 in int1"  # fewer bits and patches than are there when it is asked for
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,7 @@ STEPS = (
     Step("compact"),
     Step("prune", STRICTER),
     Step("add"),  # what was deleted comes again, pruned more
+    Step("fit", FITTED),
 )
 
 
@@ -67,12 +75,14 @@ def course(tmp_path_factory) -> Course:
 
 def test_the_steps_change_what_they_should(course):
     """Or the tests below would compare nothing with nothing."""
-    first, second, deleted, compacted, pruned, again = course.states[1:]
+    first, second, deleted, compacted, pruned, again, fitted = course.states[1:]
     assert len(first) == 6 + 9 + 1 + 12
     assert len(second) == 6 + 11 + 1 + 5 == len(again)
     assert len(deleted) == 6 + 1 + 5
     assert deleted == compacted != pruned
     assert pruned.items() < again.items()
+    assert fitted.keys() == again.keys()
+    assert not fitted.items() & again.items()
 
 
 def test_no_kill_loses_what_was_committed(course, tmp_path, record_property):
@@ -119,6 +129,69 @@ def killed(
     if step.do == "add" and dice.random() < 0.7:
         return worker.killed_after(dice.uniform(0, 0.03), commits=dice.randint(1, 4))
     return worker.killed_after(dice.uniform(0, seconds))
+
+
+def test_no_kill_loses_a_page_of_an_index_that_keeps_to_a_budget(tmp_path, record_property):
+    """It is rewritten as a whole again and again while it fills up."""
+    pages = {"a.pdf": 12, "b.pdf": 9, "c.pdf": 1, "d.pdf": 6}
+    files = library(tmp_path / "library", pages).written()
+    dice, kills, narrowed = random.Random(11), 0, set()
+    began = time.monotonic()
+    grown(tmp_path / "undisturbed", files)
+    seconds = time.monotonic() - began
+    wanted = max(4, KILLS // 5)
+    for lineage in range(10 * wanted):
+        index = tmp_path / str(lineage)
+        with Index.create(index, encoder=WordEncoder(), budget=BUDGET):
+            pass
+        for _ in range(3):
+            before = files.stored_keys(index)
+            with Worker() as worker:
+                worker.begin("add", index, files.folder)
+                at_work, said = worker.killed_after(dice.uniform(0, seconds / 3))
+            kills += at_work
+            narrowed.add(check_alike(index))
+            now = files.stored_keys(index)
+            assert before <= now
+            assert len(now) - len(before) >= committed(said)
+        grown(index, files)
+        assert files.stored_keys(index) == set(files.keys)
+        if kills >= wanted:
+            break
+    assert len(narrowed) > 1, narrowed
+    told = ", ".join(sorted(narrowed))
+    record_property("tried", f"{kills} kills, at {told}; no page was lost")
+
+
+def grown(index: Path, files: Library) -> None:
+    """With all files in, within its budget."""
+    if not is_made(index):
+        with Index.create(index, encoder=WordEncoder(), budget=BUDGET):
+            pass
+    work("add", index, files.folder)
+    check_alike(index)
+    with Index.open(index) as opened:
+        assert opened.settings.budget == BUDGET
+        stats = opened.stats()
+        assert stats.bytes_of_vectors + stats.bytes_besides <= Budget.read(BUDGET).bytes
+
+
+def check_alike(index: Path) -> str:
+    """All pages are in the setting that the index says it has, which is returned."""
+    with Index.open(index) as opened:
+        assert opened.verify() == []
+        settings = opened.settings
+        reduce = reducer(settings.spec)
+        for name in opened.pages():
+            page = opened.page(*name)
+            assert page.vectors.codec == settings.codec
+            origin = page.provenance
+            whole = PageEmbedding(
+                page.name, origin.boxes, origin.importance, origin.grid, origin.cells
+            )
+            with unwarned():
+                assert origin.sources.tolist() == reduce(whole).sources.tolist()
+        return f"{settings.spec} in {settings.codec}"
 
 
 def is_made(index: Path) -> bool:

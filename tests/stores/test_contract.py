@@ -102,6 +102,18 @@ def test_a_closed_store_says_so(store):
     store.close()
 
 
+def test_a_budget_changes_and_goes_and_nothing_else_does(location):
+    with create_store(location, settings_of()) as store:
+        commit(store, document("a.pdf", [[X]]))
+        for budget in ("2GB", "4kB/page", ""):
+            with store.writer() as writer:
+                writer.set_budget(budget)
+                assert writer.settings == replace(settings_of(), budget=budget)
+            with open_store(location) as again, again.reader() as reader:
+                assert reader.settings == replace(settings_of(), budget=budget)
+            assert found(store) == [("a.pdf#1", 1.0)]
+
+
 # ---------------------------------------------------------------------- documents
 
 

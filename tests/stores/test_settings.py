@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from docpruner.codecs import CODEC_NAMES
@@ -28,4 +30,19 @@ def test_an_unknown_codec_is_refused():
 def test_settings_that_are_gone_are_named():
     rows = [row for row in Settings.new("made", 4, "none").as_rows() if row[0] not in ("dim",)]
     with pytest.raises(IndexStateError, match="the index does not say its dim"):
+        Settings.from_rows(rows)
+
+
+def test_a_budget_is_written_only_where_there_is_one():
+    """Older versions open an index either way."""
+    settings = Settings.new("made", 4, "none", budget="2GB")
+    assert Settings.from_rows(settings.as_rows()) == settings
+    assert "budget" in dict(settings.as_rows())
+    assert "budget" not in dict(Settings.new("made", 4, "none").as_rows())
+
+
+def test_a_codec_of_a_newer_version_is_named():
+    rows = replace(Settings.new("made", 4, "none"), codec="int3").as_rows()
+    told = r"in the codec int3, which a newer version of docpruner wrote and this one, .* float32, "
+    with pytest.raises(IndexStateError, match=told + r".*pip install --upgrade docpruner"):
         Settings.from_rows(rows)

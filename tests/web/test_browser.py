@@ -1,5 +1,6 @@
 """The page that `docpruner serve` shows, used as people use it: in Chromium, over the samples."""
 
+import math
 import re
 import shutil
 from pathlib import Path
@@ -380,6 +381,29 @@ def test_other_strategies_keep_what_the_server_says(page, site, strategy, value,
     answer = site.get(f"pages/{site.id_of(ARTICLE)}/2/reduction", spec=spec)
     expect(page.locator("#page-vectors")).to_have_text(str(answer["vectors"]))
     expect(page.locator("#whatif-spec")).to_have_text(spec)
+
+
+def test_a_budget_shows_the_setting_that_pruning_to_it_gives(page, site):
+    page.goto(site.page(REPORT, 5, show="explore"))
+    choices = site.get("budget")["choices"]
+    most, least = choices[0]["bytes"], choices[-1]["bytes"]
+    expect(page.locator("#budget-setting")).to_have_text("docpruner:k=-0.25 in int8")
+    seen = set()
+    for place in (100, 70, 40, 20, 0):
+        page.locator("#budget").fill(str(place))
+        allowed = math.ceil(least * (most / least) ** (place / 100))
+        chosen = next(choice for choice in choices if choice["bytes"] <= allowed)
+        setting = f"{chosen['spec']} in {chosen['codec']}"
+        expect(page.locator("#budget-setting")).to_have_text(setting)
+        expect(page.locator("#budget-bytes")).to_have_text(size(chosen["bytes"]))
+        cost = chosen["ndcg_kept"]
+        shown = "was not measured" if cost is None else f"kept {100 * cost:.1f}% of nDCG@5"
+        expect(page.locator("#budget-cost")).to_contain_text(shown)
+        k = chosen["spec"].removeprefix("docpruner:k=").replace("-", "−")
+        expect(page.locator("#knob-value")).to_have_text(k)
+        seen.add(setting)
+    assert len(seen) == 5
+    expect(page.locator("#budget-choice code").last).to_contain_text("--budget")
 
 
 def test_the_explorer_opens_on_some_page_and_keeps_the_rule_from_page_to_page(page, site):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,6 +28,7 @@ LOOKS = [
     f"/api/pages/{REPORT}/3",
     f"/api/pages/{REPORT}/3/reduction?spec=docpruner:k=0.5",
     "/api/whatif?spec=docpruner:k=0.5",
+    "/api/budget",
     "/api/openapi.json",
 ]
 WRONG = [
@@ -217,6 +219,17 @@ def test_what_if_agrees_with_the_index_and_with_pruning_it(server, index):
     assert stats.vectors < looser["vectors"] <= stats.vectors_unpruned
 
 
+def test_the_choices_of_a_budget_are_those_of_the_index(server, index):
+    answer = server.get("/api/budget").json()
+    wanted = [asdict(choice) for choice in index.budget_choices()]
+    assert answer["choices"] == [
+        {name: value for name, value in choice.items() if name != "fits"} for choice in wanted
+    ]
+    assert answer["choices"][0]["codec"] == "int8"
+    assert answer["budget"] == ""
+    assert server.get("/api/stats").json()["settings"]["budget"] == ""
+
+
 @pytest.mark.parametrize("width", [64, 300, 900, 2000])
 def test_a_page_is_drawn_as_wide_as_asked(server, ids, width):
     answer = server.get(f"/api/pages/{ids['annual-report.pdf']}/1/image", params={"width": width})
@@ -319,5 +332,5 @@ def test_the_openapi_document_describes_every_route(server):
         "/api/pages/{document}/{number}", "/api/pages/{document}/{number}/hit",
         "/api/pages/{document}/{number}/image",
         "/api/pages/{document}/{number}/original", "/api/pages/{document}/{number}/reduction",
-        "/api/whatif", "/api/jobs/{job}",
+        "/api/whatif", "/api/budget", "/api/jobs/{job}",
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from docpruner.pipeline.add_report import AddReport, DocumentStatus
+    from docpruner.pipeline.budget import Choice
 
 STEPS = 10_000  # of the bar, whose length is the bytes of all files
 STATUSES: tuple[DocumentStatus, ...] = ("added", "replaced", "completed", "moved", "unchanged")
@@ -52,7 +54,8 @@ class JsonLines:
         problems = [_problem_values(problem) for problem in report.problems]
         event = {"event": "done", "index": location, "outcome": report.outcome}
         documents = {"missing": report.missing, "deleted": report.deleted}
-        print_json_line({**event, **_counts(report), **documents, "problems": problems})
+        narrowed = {"narrowed": [asdict(choice) for choice in report.narrowed]}
+        print_json_line({**event, **_counts(report), **documents, **narrowed, "problems": problems})
 
 
 class Bar:
@@ -132,6 +135,8 @@ def summary(report: AddReport, location: str, *, ocr: bool) -> list[Text | str]:
             f"{shown_bytes(report.bytes_unpruned_float16)} unpruned in float16: "
             f"{saving(report.bytes, report.bytes_unpruned_float16)}"
         )
+    if report.narrowed:
+        lines.append(_narrowed(report.narrowed[-1]))
     if report.copied:
         lines.append(f"{counted(report.copied, 'page')} copied from identical ones in the index")
     if report.without_words:
@@ -146,6 +151,14 @@ def summary(report: AddReport, location: str, *, ocr: bool) -> list[Text | str]:
     if report.problems:
         lines.append(f"[yellow]{counted(len(report.problems), 'problem')}[/], see above")
     return lines + _missing(report)
+
+
+def _narrowed(choice: Choice) -> str:
+    cost = "" if choice.ndcg_kept is None else f" (nDCG@5 as measured: {choice.ndcg_kept:.1%})"
+    return (
+        f"to keep to the budget, all pages of the index are now [yellow]{choice.name}[/]{cost}: "
+        f"{shown_bytes(choice.bytes)} on disk"
+    )
 
 
 def _documents(report: AddReport) -> str:

@@ -87,6 +87,20 @@ VisualTokensOption = Annotated[
         help="Vectors of a page before pruning, at most. [default: as the model says]",
     ),
 ]
+BudgetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="SIZE",
+        help="What the index may take on disk, such as 500MB or 2GB; chooses spec and codec.",
+    ),
+]
+BytesPerPageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--bytes-per-page", metavar="SIZE", help="The same for each page on average, such as 4kB."
+    ),
+]
 TrustOption = Annotated[
     bool,
     typer.Option("--trust-remote-code", help="Let the model run its own code (Jina v4)."),
@@ -123,6 +137,12 @@ def read_query(text: str) -> str:
     start = start[: max(start.rfind(" "), QUERY_LENGTH // 2)]
     print_warning(f"the query has {len(text):,} characters; only the first {len(start):,} are used")
     return start
+
+
+def read_budget(budget: str | None, bytes_per_page: str | None) -> str | None:
+    if budget is not None and bytes_per_page is not None:
+        raise DocPrunerError("give --budget or --bytes-per-page, not both")
+    return budget if bytes_per_page is None else f"{bytes_per_page}/page"
 
 
 def read_model_options(

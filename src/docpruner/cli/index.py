@@ -17,6 +17,8 @@ from docpruner.cli.arguments import (
     SOME,
     AttentionOption,
     BatchSizeOption,
+    BudgetOption,
+    BytesPerPageOption,
     DeviceOption,
     DevicesOption,
     DtypeOption,
@@ -25,6 +27,7 @@ from docpruner.cli.arguments import (
     TrustOption,
     VisualTokensOption,
     WaitOption,
+    read_budget,
     read_changes,
     read_model_options,
 )
@@ -72,6 +75,8 @@ def run(
             help=f"How to store vectors: {', '.join(CODEC_NAMES)}. [default: int8]",
         ),
     ] = None,
+    budget: BudgetOption = None,
+    bytes_per_page: BytesPerPageOption = None,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -120,11 +125,13 @@ def run(
 
     Unchanged documents are skipped, changed ones replaced, moved ones recognised. You can stop it
     at any time: run the same command again and it goes on where it was. Encoder, spec and codec are
-    chosen when the index is made.
+    chosen when the index is made; with a budget, spec and codec change as it fills up.
 
     Exit status: 0 if everything went in, 3 if some of it did, 4 if nothing did, 130 after Ctrl-C.
 
     Example: `docpruner index reports.idx ~/Documents/reports`
+
+    Example: `docpruner index reports.idx ~/Documents/reports --budget 2GB`
     """
     from docpruner.facade import Index
 
@@ -144,6 +151,7 @@ def run(
                 codec=chosen.get("codec") if codec is None else codec.value,  # type: ignore[arg-type]
                 importances=False if no_importances else None,
                 root=root,
+                budget=read_budget(budget, bytes_per_page),
                 model_options=options,
             ) as opened,
             view,

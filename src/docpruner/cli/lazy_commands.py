@@ -36,8 +36,9 @@ COMMANDS = {
         "maintenance:verify", "Check every byte of an index, and take damaged pages out of it."
     ),
     "prune": Source(
-        "maintenance:prune",
-        "Make an index smaller by a stricter spec or another codec, without encoding again.",
+        "prune_command:run",
+        "Make an index smaller by a stricter spec, another codec or a budget, without encoding "
+        "again.",
     ),
     "tune": Source(
         "tune:run",

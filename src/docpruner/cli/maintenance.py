@@ -1,12 +1,10 @@
-"""`docpruner delete`, `compact`, `verify` and `prune`."""
+"""`docpruner delete`, `compact` and `verify`."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,12 +20,8 @@ from docpruner.cli.output import (
     shown_path,
     styled,
 )
-from docpruner.codecs import CODEC_NAMES
-from docpruner.errors import DocPrunerError
 
 if TYPE_CHECKING:
-    from docpruner.codecs import CodecName
-    from docpruner.facade import Index
     from docpruner.stores.records import Damage
 
 DAMAGED = 1  # exit status
@@ -125,82 +119,4 @@ def _show_damages(damages: Sequence[Damage], index: str, *, report_only: bool) -
     console().print(
         styled(f"{counted(len(damages), 'damaged page')} {done}; encode again with: {{}}", again),
         soft_wrap=True,
-    )
-
-
-def prune(
-    index: IndexArgument,
-    spec: Annotated[
-        str | None,
-        typer.Argument(metavar="[SPEC]", help="See `docpruner strategies`.", show_default=False),
-    ] = None,
-    codec: Annotated[
-        str | None,
-        typer.Option(metavar="CODEC", help=f"Store vectors as {', '.join(CODEC_NAMES)}."),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be left.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
-    wait: WaitOption = 10.0,
-    json: JsonOption = False,
-) -> None:
-    """Make an index smaller by a stricter spec or another codec, without encoding again.
-
-    SPEC is a larger k, or has more stages after those of the index; the result is the same as
-    indexing with it, except that strategies that look at vectors see them as they are stored.
-    Either all pages are changed or none. It can't be undone, so it asks first; scripts say --yes.
-
-    Example: `docpruner prune reports.idx docpruner:k=0.25 --dry-run`
-
-    Example: `docpruner prune reports.idx --codec int4 --yes`
-    """
-    from docpruner.facade import Index
-
-    if spec is None and codec is None:
-        raise DocPrunerError("say how: a SPEC such as docpruner:k=0.25, or --codec int4")
-    asks = not (dry_run or yes)
-    change = partial(_pruned, spec=spec, codec=codec, wait=wait, json=json)
-    if asks and (json or not sys.stdin.isatty()):
-        raise DocPrunerError(
-            "pruning can't be undone, and there is nobody to ask; add --yes to prune, or --dry-run "
-            "to see what would be left"
-        )
-    with Index.open(index) as opened:
-        if dry_run or asks:
-            change(opened, dry_run=True)
-        if asks and not typer.confirm("This can't be undone. Prune?", err=True):
-            console().print("Nothing was changed")
-            raise typer.Exit(NOTHING)
-        if not dry_run:
-            change(opened, dry_run=False)
-
-
-def _pruned(
-    index: Index,
-    *,
-    spec: str | None,
-    codec: str | None,
-    dry_run: bool,
-    wait: float,
-    json: bool,
-) -> None:
-    """Prune, or only try it, and say what that leaves."""
-    with counting("pruning", quiet=json) as progress:
-        pruned = index.prune(
-            spec,
-            codec=cast("CodecName | None", codec),  # one that there isn't is refused
-            dry_run=dry_run,
-            wait=wait,
-            progress=progress,
-        )
-    freed = pruned.bytes_before - pruned.bytes_after
-    if json:
-        values = {"vectors_before": pruned.before, "vectors": pruned.after, "bytes_freed": freed}
-        print_json({"spec": spec, "codec": codec, "dry_run": dry_run, **values})
-        return
-    share = pruned.after / pruned.before if pruned.before else 1.0
-    console().print(
-        f"{pruned.after:,} of {pruned.before:,} vectors {'would be kept' if dry_run else 'kept'} "
-        f"([green]{share:.1%}[/]), {shown_bytes(freed)} {'would be freed' if dry_run else 'freed'}"
     )

@@ -59,6 +59,8 @@ def show_stats(location: str, stats: Stats, first_stage: FirstStageState | None 
     share = f" ({stats.vectors / stats.vectors_unpruned:.1%})" if stats.vectors_unpruned else ""
     table.add_row("vectors", f"{stats.vectors:,} of {stats.vectors_unpruned:,}{share}")
     table.add_row("on disk", _on_disk(stats))
+    if settings.budget:
+        table.add_row("budget", settings.budget)
     table.add_row("unpruned", f"{shown_bytes(stats.bytes_unpruned_float16)} in float16")
     if first_stage is not None:
         table.add_row("first stage", _first_stage(first_stage))

@@ -15,6 +15,7 @@ from docpruner.errors import PageError
 from docpruner.pages.sources import FollowsDocuments, Source
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.pipeline.commits import Commits, Results, Step
+from docpruner.pipeline.fit import BudgetKeeper
 from docpruner.pipeline.lanes import Channel, Lanes
 from docpruner.pipeline.missing_pages import MetadataOf, MissingPages, PageRead, Reading
 from docpruner.pipeline.page_encoding import (
@@ -50,19 +51,24 @@ def add_documents(
     What the index has already is left alone, so a run that was stopped, in whatever way, goes on
     where it was. What can't be read is listed in the report, as are documents of the source whose
     files are gone; those are removed with `delete_missing`. The encoder may be None if all pages
-    come with their embeddings.
+    come with their embeddings. An index that passes its budget is given the next setting that fits,
+    as often as it takes; if none does, a BudgetError ends the run, and what was committed stays.
     """
     try:
         with store.writer(wait) as writer:
             silent_again = ocr and encoder is not None and encoder.reads == "words"
             missing = MissingPages(store, source, ocr=silent_again, metadata=metadata)
-            run = AddRun(store, writer, encoder, source.size, progress)
+            keeper = BudgetKeeper(store, writer)
+            run = AddRun(store, writer, keeper, encoder, source.size, progress)
             report = run.over(missing, interrupt=source.close)
             if isinstance(source, FollowsDocuments):
                 report.missing = _missing(store, source)
             if delete_missing and report.missing:
                 writer.delete(report.missing)
                 report.deleted = report.missing
+            keeper.check()
+            report.narrowed = keeper.narrowed
+        keeper.compact(wait)
     finally:
         source.close()
     return report
@@ -90,6 +96,7 @@ class AddRun:
         self,
         store: Store,
         writer: Writer,
+        keeper: BudgetKeeper,
         encoder: Encoder | None,
         size: int,
         progress: ProgressCallback | None,
@@ -100,6 +107,7 @@ class AddRun:
         self._maker = RecordMaker(writer.settings, reads_words=reads_words)
         self._commits = Commits(
             writer,
+            keeper,
             size,
             pages=MOST_PAGES,
             steps=MOST_STEPS,

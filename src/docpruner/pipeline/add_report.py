@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from docpruner.errors import PageError
+from docpruner.pipeline.budget import Choice
 
 DocumentStatus = Literal["added", "replaced", "completed", "moved", "unchanged"]
 Outcome = Literal["all", "some", "none"]
@@ -29,6 +30,7 @@ class AddReport:
     metadata_changed: int = 0  # documents that were there and have other metadata now
     missing: list[str] = field(default_factory=list)  # documents whose files no longer exist
     deleted: list[str] = field(default_factory=list)  # of those, the ones taken out
+    narrowed: list[Choice] = field(default_factory=list)  # given to all pages, to keep to a budget
     problems: list[PageError] = field(default_factory=list)
     seconds: float = 0.0
     share: float = 0.0  # of all bytes of the files, 0..1

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from docpruner.codecs import bytes_per_vector
 from docpruner.errors import PageError
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
+from docpruner.pipeline.fit import BudgetKeeper
 from docpruner.pipeline.missing_pages import DocumentEnd, DocumentMoved, PageRead
 from docpruner.pipeline.record_maker import PageResult
 from docpruner.stores.contract import Writer
@@ -30,6 +31,7 @@ class Commits:
     def __init__(
         self,
         writer: Writer,
+        keeper: BudgetKeeper,
         size: int,
         *,
         pages: int,
@@ -38,7 +40,7 @@ class Commits:
         reads_words: bool,
         progress: ProgressCallback | None,
     ) -> None:
-        self._writer, self._size = writer, size
+        self._writer, self._keeper, self._size = writer, keeper, size
         self._most_pages, self._most_steps, self._seconds = pages, steps, seconds
         self._reads_words, self._progress = reads_words, progress
         self._report = AddReport()
@@ -88,7 +90,7 @@ class Commits:
         for document, steps in groupby(batch, key=lambda step: step.document):
             some = list(steps)
             records = [results[id(step)].record for step in some if id(step) in results]
-            good = [record for record in records if isinstance(record, StoredPage)]
+            good = [self._keeper.fitted(page) for page in records if isinstance(page, StoredPage)]
             if good:
                 self._stored.add(document.name)
             ends = [end for end in some if isinstance(end, DocumentEnd) and self._is_in(end)]
@@ -96,6 +98,9 @@ class Commits:
                 parts.append(DocumentPages(document, good, finished=bool(ends)))
         if parts:
             self._writer.commit(parts)
+            self._keeper.committed(
+                sum(page.vectors.nbytes for part in parts for page in part.pages)
+            )
 
     def _is_in(self, end: DocumentEnd) -> bool:
         """False if no page of a new version could be encoded; the one before then stays."""

@@ -59,7 +59,7 @@ def prune(
         if dry_run:
             return _tried(store, new, to, progress)
         with store.writer(wait) as writer:
-            change = _Stricter(writer.settings, new, to)
+            change = Stricter(writer.settings, new, to)
             settings = replace(writer.settings, spec=str(new), codec=to)
             writer.rewrite(change, settings, progress)
             return change.done
@@ -67,7 +67,7 @@ def prune(
 
 def _tried(store: Store, new: Reducer, codec: CodecName, progress: Progress | None) -> Pruned:
     with store.reader() as reader:
-        change = _Stricter(reader.settings, new, codec)
+        change = Stricter(reader.settings, new, codec)
         names = reader.pages()
         for done, name in enumerate(names, 1):
             page = reader.page(*name)
@@ -78,7 +78,9 @@ def _tried(store: Store, new: Reducer, codec: CodecName, progress: Progress | No
         return change.done
 
 
-class _Stricter:
+class Stricter:
+    """Gives a page another spec and codec; one that has them comes back the same."""
+
     def __init__(self, settings: Settings, new: Reducer, codec: CodecName) -> None:
         old = reducer(settings.spec)
         self._settings, self._old, self._new, self._codec = settings, old, new, codec

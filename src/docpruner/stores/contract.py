@@ -103,6 +103,9 @@ class Writer(Protocol):
     def set_metadata(self, metadata: Mapping[str, Metadata]) -> None:
         """Replace the metadata of documents, by their names."""
 
+    def set_budget(self, budget: str) -> None:
+        """Change what the settings say of it, and nothing else; empty is none."""
+
     def rewrite(
         self,
         change: Callable[[StoredPage], StoredPage],

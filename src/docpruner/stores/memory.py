@@ -216,6 +216,10 @@ class MemoryWriter:
                     record = replace(versions[name].record, metadata=dict(metadata[name]))
                     versions[name] = replace(versions[name], record=record)
 
+    def set_budget(self, budget: str) -> None:
+        with self._change(replace(self.settings, budget=budget)):
+            pass
+
     def rewrite(
         self,
         change: Callable[[StoredPage], StoredPage],

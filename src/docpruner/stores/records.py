@@ -129,6 +129,8 @@ class Stats:
     pruned: float  # share of all patches, 0..1
     pruned_by_page: dict[str, float]  # quantiles over pages
     pruned_histogram: list[int]  # pages in ten equal steps from 0 to 1
+    bytes_besides: int = 0  # of all but the vectors, when compacted
+    bytes_empty: int = 0  # of those, what an index without pages takes too
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ import zlib
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 
-from docpruner.codecs import CodecName, bytes_per_vector
+from docpruner.codecs import CODEC_NAMES, CodecName, bytes_per_vector
 from docpruner.errors import DamagedIndexError, IndexStateError
 
-LATER = {"root"}
+LATER = ("root", "budget")
 """What the first version did not write, and is written only where it is used."""
 
 
@@ -24,6 +24,7 @@ class Settings:
     importances: bool = True  # keeps the importance of every patch, also of the pruned ones
     version: str = ""  # of docpruner, when the index was made
     root: str = ""  # that documents are named from; empty if by their whole paths
+    budget: str = ""  # that adding keeps to, such as 500MB or 4kB/page; empty if there is none
 
     @classmethod
     def new(
@@ -34,9 +35,10 @@ class Settings:
         codec: CodecName = "int8",
         importances: bool = True,
         root: str = "",
+        budget: str = "",
     ) -> Settings:
         bytes_per_vector(codec, dim)  # refuses a codec that there isn't
-        return cls(encoder, dim, spec, codec, importances, version("docpruner"), root)
+        return cls(encoder, dim, spec, codec, importances, version("docpruner"), root, budget)
 
     @property
     def row_bytes(self) -> int:
@@ -51,7 +53,7 @@ class Settings:
     def from_rows(cls, rows: list[tuple[str, str]]) -> Settings:
         values = dict(rows)
         checksum = values.pop("checksum", None)
-        missing = {field.name for field in fields(cls)} - set(values) - LATER
+        missing = {field.name for field in fields(cls)} - set(values) - set(LATER)
         if missing:
             raise IndexStateError(f"the index does not say its {', '.join(sorted(missing))}")
         if checksum != _checksum(list(values.items())):
@@ -59,15 +61,26 @@ class Settings:
                 "the settings of the index are damaged; restore its catalogue from a copy, or "
                 "index the documents again into another folder"
             )
+        if values["codec"] not in CODEC_NAMES:
+            raise IndexStateError(_newer(values["codec"]))
         return cls(
             encoder=values["encoder"],
             dim=int(values["dim"]),
             spec=values["spec"],
-            codec=values["codec"],  # type: ignore[arg-type]  # written by `new`
+            codec=values["codec"],
             importances=values["importances"] == "True",
             version=values["version"],
             root=values.get("root", ""),
+            budget=values.get("budget", ""),
         )
+
+
+def _newer(codec: str) -> str:
+    return (
+        f"the index stores its vectors in the codec {codec}, which a newer version of docpruner "
+        f"wrote and this one, {version('docpruner')}, does not know (it knows "
+        f"{', '.join(CODEC_NAMES)}). Upgrade it: pip install --upgrade docpruner"
+    )
 
 
 def _checksum(rows: list[tuple[str, str]]) -> str:

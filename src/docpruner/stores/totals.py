@@ -26,6 +26,8 @@ def summed_up(
     expected_pages: int,
     bytes_on_disk: int,
     bytes_reclaimable: int = 0,
+    bytes_besides: int = 0,
+    bytes_empty: int = 0,
 ) -> Stats:
     """`vectors` are stored, `special` of them for no patch; `patches` there were."""
     pages = len(vectors)
@@ -47,4 +49,6 @@ def summed_up(
         pruned=float(1 - kept.sum() / patches.sum()) if pages else 0.0,
         pruned_by_page={f"{q:g}": float(np.quantile(by_page, q)) for q in QUANTILES if pages},
         pruned_histogram=np.histogram(by_page, 10, (0, 1))[0].tolist(),
+        bytes_besides=bytes_besides,
+        bytes_empty=bytes_empty,
     )

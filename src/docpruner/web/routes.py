@@ -24,6 +24,7 @@ from docpruner.web.file_responses import original_file
 from docpruner.web.index_view import SearchRequest
 from docpruner.web.page_views import page_drawing, page_response
 from docpruner.web.schemas import (
+    BudgetResponse,
     DocumentsResponse,
     HealthResponse,
     HitResponse,
@@ -156,6 +157,12 @@ async def reduction(
 async def whatif(reductions: TheReductions, pools: ThePools, spec: Spec) -> WhatIf:
     """What a spec would keep of the whole index, from its stored importances."""
     return await pools.sums.run(lambda: reductions.of_index(spec))
+
+
+@routes.get("/budget", responses=described())
+async def budget(reductions: TheReductions, pools: ThePools) -> BudgetResponse:
+    """The settings that a budget chooses from: the first that is small enough."""
+    return await pools.sums.run(reductions.of_budget)
 
 
 def _not_blank(query: str) -> str:

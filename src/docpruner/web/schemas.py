@@ -38,6 +38,7 @@ class IndexSettings(BaseModel):
     codec: str
     importances: bool
     version: str
+    budget: str
 
 
 class StatsResponse(BaseModel):
@@ -129,6 +130,21 @@ class ReductionResponse(BaseModel):
     vectors: int
     bytes: int
     threshold: float | None
+
+
+class ChoiceResponse(BaseModel):
+    spec: str
+    codec: str
+    vectors: int
+    bytes_of_vectors: int
+    bytes: int  # on disk, when compacted
+    ndcg_kept: float | None  # share of nDCG@5 where it was measured
+
+
+class BudgetResponse(BaseModel):
+    budget: str  # that the index keeps to; empty if there is none
+    choices: list[ChoiceResponse]  # the index as it is, then ever smaller
+    measured_on: str
 
 
 class JobStartedResponse(BaseModel):

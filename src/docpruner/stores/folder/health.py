@@ -11,6 +11,7 @@ import numpy as np
 from docpruner.errors import DamagedIndexError
 from docpruner.stores.contract import Progress
 from docpruner.stores.folder.catalogue import (
+    NAME,
     believed,
     changed_documents,
     connect_reader,
@@ -41,6 +42,7 @@ def measure(connection: sqlite3.Connection, folder: Path) -> Stats:
     ).fetchone()
     (rows,) = run("SELECT coalesce(sum(rows), 0) FROM segments").fetchone()
     (live,) = run("SELECT coalesce(sum(vectors), 0) FROM pages").fetchone()
+    besides, empty = _besides(connection, folder)
     with believed(folder):
         vectors, special, patches, silent = np.array(pages, np.int64).reshape(-1, 4).T
     return summed_up(
@@ -53,7 +55,22 @@ def measure(connection: sqlite3.Connection, folder: Path) -> Stats:
         expected_pages=expected,
         bytes_on_disk=sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()),
         bytes_reclaimable=(rows - live) * settings.row_bytes,
+        bytes_besides=besides,
+        bytes_empty=empty,
     )
+
+
+def _besides(connection: sqlite3.Connection, folder: Path) -> tuple[int, int]:
+    """What the catalogue takes, and would take without pages; its log is not counted, as it is
+    emptied into the catalogue, but what readers share is."""
+    (page,), (all_pages,), (free,) = (
+        connection.execute(f"PRAGMA {what}").fetchone()
+        for what in ("page_size", "page_count", "freelist_count")
+    )
+    (roots,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE rootpage").fetchone()
+    shared = folder / f"{NAME}-shm"
+    always = shared.stat().st_size if shared.exists() else 0
+    return always + (all_pages - free) * page, always + (roots + 1) * page
 
 
 def damages(folder: Path, progress: Progress | None = None) -> Iterator[tuple[int, Damage]]:

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -205,6 +206,12 @@ class FolderWriter:
         with sqlite_errors(self._folder):
             self._connection.execute("VACUUM")
 
+    def set_budget(self, budget: str) -> None:
+        settings = replace(self.settings, budget=budget)
+        with self._change():
+            self._write_settings(settings)
+        self.settings = settings
+
     def rewrite(
         self,
         change: Callable[[StoredPage], StoredPage],
@@ -248,10 +255,14 @@ class FolderWriter:
                     progress(done, len(pages))
             self._run(f"DELETE FROM segments WHERE id IN ({listed})")
             self._run(f"DELETE FROM removed WHERE segment IN ({listed})")
-            self._connection.executemany("REPLACE INTO settings VALUES (?, ?)", settings.as_rows())
+            self._write_settings(settings)
         self.settings = settings
         self.__dict__.pop("_builder", None)
         self._reclaim()
+
+    def _write_settings(self, settings: Settings) -> None:
+        self._run("DELETE FROM settings")  # also those that no longer say anything
+        self._connection.executemany("INSERT INTO settings VALUES (?, ?)", settings.as_rows())
 
     def _rewrite_page(self, page: PageRow, segment: Rows, change: Change) -> None:
         rows = page.rows_in(segment)

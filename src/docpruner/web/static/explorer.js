@@ -1,6 +1,7 @@
 // The explorer: move a rule and see at once what it keeps, of the page and of the index.
 
 import { get, pagePath } from "./api.js";
+import * as budget from "./budget.js";
 import { prunedChart, sizeBars } from "./charts.js";
 import { $, bytes, count, el, later, percent, plural, say, trouble } from "./elements.js";
 import { pageFacts, tile } from "./facts.js";
@@ -22,6 +23,12 @@ export function start(whenChanged) {
     set(strategy, knobOn(strategy, on.page).value);
     changed();
   });
+  budget.start((chosen) => {
+    const rule = read(chosen);
+    if (!rule) return; // nothing is pruned: the bits alone change
+    set(rule.strategy, rule.value);
+    changed();
+  });
   $("knob").addEventListener("input", () => {
     set(STRATEGIES[$("strategy").selectedIndex], Number($("knob").value));
     changed();
@@ -33,6 +40,7 @@ export function show(page, stats, rule, canvas, paper) {
   on = { page, stats, canvas, paper };
   if (!page.importance) return unable();
   $("knobs").classList.remove("away");
+  budget.show(stats);
   const { strategy, value } = read(rule) ?? {
     strategy: STRATEGIES[0],
     value: STRATEGIES[0].knob.value,

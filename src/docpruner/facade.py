@@ -65,7 +65,7 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 PageRange = tuple[int, int | None]
 
 DEFAULT_SPEC = "docpruner:k=-0.25"
-DEFAULT_CODEC: CodecName = "int8"
+DEFAULT_CODEC: CodecName = "int4"
 NO_BUDGET = "none"
 
 
@@ -114,7 +114,8 @@ class Index:
         location: a folder that is not there yet or empty, `scheme://…`, or None for memory.
         encoder: "builtin", a Hugging Face repository, a folder, or an encoder that is loaded.
         reduction: how pages are reduced, such as "docpruner:k=-0.25"; `spec` is the same.
-        codec: how vectors are stored: "int8", "int4", "int2", "int1", "float16" or "float32".
+        codec: how vectors are stored: "int4", "int2" or "int1" to save more, "int8", "float16" or
+            "float32" to round less.
         importances: False stores none of the pruned patches': a little smaller, but what was pruned
             can't be shown, nor pruned further by importance.
         root: a folder below which all documents lie. They are then named by their paths below it,

@@ -35,6 +35,8 @@ from docpruner.types import Metadata
 
 Change = Callable[[PageRow, Rows], tuple[Rows, bytes]]  # to the new rows and the new map
 
+WORTH_VACUUM = 0.1  # of the catalogue, free: what it takes is another copy of all of it
+
 NEW_PAGE = """INSERT INTO pages (document, number, width, height, content, words_from,
     segment, start, vectors, special, patches, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     RETURNING id"""
@@ -192,19 +194,27 @@ class FolderWriter:
     # ------------------------------------------------------------------ all of the index
 
     def compact(self, progress: Progress | None = None) -> None:
-        """Write the pages of segments that hold dead rows into new ones, and drop the old."""
-        dead = [
-            segment
-            for segment, rows, live in self._run(
-                "SELECT s.id, s.rows, (SELECT coalesce(sum(vectors), 0) FROM pages "
-                "WHERE segment = s.id) FROM segments s"
+        """Write the pages of segments that hold dead rows into new ones, and drop the old.
+
+        Segment by segment: what is done stays done, whatever happens to the rest.
+        """
+        dead = {
+            segment: pages
+            for segment, rows, live, pages in self._run(
+                "SELECT s.id, s.rows, coalesce(sum(p.vectors), 0), count(p.id) FROM segments s "
+                "LEFT JOIN pages p ON p.segment = s.id GROUP BY s.id"
             ).fetchall()
             if live < rows
-        ]
-        if dead:
-            self._rewrite(dead, lambda page, rows: (rows, page.map), self.settings, progress)
-        with sqlite_errors(self._folder):
-            self._connection.execute("VACUUM")
+        }
+        total, done = sum(dead.values()), 0
+        for segment, pages in dead.items():
+            told = None if progress is None else _counted_on(progress, done, total)
+            self._rewrite([segment], lambda page, rows: (rows, page.map), self.settings, told)
+            done += pages
+        (free,) = self._run("PRAGMA freelist_count").fetchone()
+        (all_of_it,) = self._run("PRAGMA page_count").fetchone()
+        if free > WORTH_VACUUM * all_of_it:
+            self._run("VACUUM")
 
     def set_budget(self, budget: str) -> None:
         settings = replace(self.settings, budget=budget)
@@ -245,7 +255,8 @@ class FolderWriter:
             committed = dict(self._run("SELECT id, rows FROM segments").fetchall())
             self._close_segment()
             self._width = settings.row_bytes
-            self._begin_segment()
+            if settings != self.settings or max(committed, default=0) in segments:
+                self._begin_segment()  # else the last one is gone on in
             for done, (page_id,) in enumerate(pages, 1):
                 page = PageRow._make(self._run(f"{PAGE_ROWS} WHERE p.id = ?", page_id).fetchone())
                 if not page.is_sound:
@@ -376,3 +387,7 @@ class FolderWriter:
 
 def _as_json(metadata: Metadata) -> str:
     return json.dumps(dict(metadata), ensure_ascii=False)
+
+
+def _counted_on(progress: Progress, done: int, total: int) -> Progress:
+    return lambda more, _: progress(done + more, total)

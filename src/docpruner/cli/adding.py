@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from docpruner.cli.budget_table import told_cost
 from docpruner.cli.output import (
     console,
     counted,
@@ -154,10 +155,9 @@ def summary(report: AddReport, location: str, *, ocr: bool) -> list[Text | str]:
 
 
 def _narrowed(choice: Choice) -> str:
-    cost = "" if choice.ndcg_kept is None else f" (nDCG@5 as measured: {choice.ndcg_kept:.1%})"
     return (
-        f"to keep to the budget, all pages of the index are now [yellow]{choice.name}[/]{cost}: "
-        f"{shown_bytes(choice.bytes)} on disk"
+        f"to keep to the budget, all pages of the index are now [yellow]{choice.name}[/] "
+        f"({told_cost(choice.ndcg_kept)}): {shown_bytes(choice.bytes)} on disk"
     )
 
 

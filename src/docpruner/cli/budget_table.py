@@ -31,7 +31,7 @@ def show_choices(choices: Sequence[Choice], budget: str | None) -> None:
             choice.codec,
             f"{choice.vectors:,}",
             shown_bytes(choice.bytes),
-            shown_cost(choice),
+            "not measured" if choice.ndcg_kept is None else f"{choice.ndcg_kept:.1%}",
             style="bold" if choice is chosen else None,
         )
     print_table(table)
@@ -40,5 +40,5 @@ def show_choices(choices: Sequence[Choice], budget: str | None) -> None:
     )
 
 
-def shown_cost(choice: Choice) -> str:
-    return "not measured" if choice.ndcg_kept is None else f"{choice.ndcg_kept:.1%}"
+def told_cost(ndcg_kept: float | None) -> str:
+    return "nDCG@5 not measured" if ndcg_kept is None else f"nDCG@5 as measured: {ndcg_kept:.1%}"

@@ -17,10 +17,11 @@ from docpruner.cli.arguments import (
     WaitOption,
     read_budget,
 )
-from docpruner.cli.budget_table import show_choices
+from docpruner.cli.budget_table import show_choices, told_cost
 from docpruner.cli.output import JsonOption, console, counting, print_json, shown_bytes
 from docpruner.codecs import CODEC_NAMES
 from docpruner.errors import DocPrunerError
+from docpruner.pipeline.measured_front import ndcg_kept
 
 if TYPE_CHECKING:
     from docpruner.codecs import CodecName
@@ -135,16 +136,18 @@ def _fitted(index: Index, budget: str | None, *, dry_run: bool, wait: float, jso
         pruned = index.prune(budget=budget, wait=wait, progress=progress)
     stats = index.stats()
     settings = stats.settings
+    cost = ndcg_kept(settings.spec, settings.codec)
     if json:
         now = {"budget": settings.budget, "spec": settings.spec, "codec": settings.codec}
-        size = {"bytes_on_disk": stats.bytes_on_disk}
+        size = {"bytes_on_disk": stats.bytes_on_disk, "ndcg_kept": cost}
         print_json({**now, "dry_run": False, **_values(pruned), **size})
         return
     if settings.budget:
         _say(pruned, dry_run=False)
-    within = f", within {settings.budget}" if settings.budget else ", without a budget now"
+    within = f"within {settings.budget}" if settings.budget else "without a budget now"
     console().print(
-        f"{settings.spec} in {settings.codec}: {shown_bytes(stats.bytes_on_disk)} on disk{within}"
+        f"{settings.spec} in {settings.codec} ({told_cost(cost)}): "
+        f"{shown_bytes(stats.bytes_on_disk)} on disk, {within}"
     )
 
 

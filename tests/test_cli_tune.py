@@ -33,9 +33,7 @@ def test_a_small_index_has_nothing_to_tune(folder):
 
 def test_what_the_first_stage_finds_is_measured_and_told(folder):
     (folder / "questions.txt").write_text(f"{QUESTION}\n\nWhat does turbidity mean?\n")
-    done = docpruner(
-        "tune", "my.idx", "--renew", "--queries", "questions.txt", "--json", at=folder
-    )
+    done = docpruner("tune", "my.idx", "--renew", "--queries", "questions.txt", "--json", at=folder)
     tuned = json.loads(done.stdout)
     assert (tuned["asked"], tuned["queries"], tuned["pages"]) == (2, 52, 32)
     assert tuned["recall"] == 1  # there are fewer pages than candidates

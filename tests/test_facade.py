@@ -58,13 +58,13 @@ def names(hits) -> list[str]:
 # ---------------------------------------------------------------------- making and opening
 
 
-def test_the_default_is_the_built_in_encoder_the_papers_spec_and_int8(tmp_path):
+def test_the_default_is_the_built_in_encoder_the_papers_spec_and_int4(tmp_path):
     with Index.create(tmp_path / "index") as index:
         settings = index.settings
     assert (settings.encoder, settings.dim) == ("builtin-v1", 128)
     assert (settings.spec, settings.codec, settings.importances) == (
         "docpruner:k=-0.25",
-        "int8",
+        "int4",
         True,
     )
 
@@ -244,7 +244,7 @@ def test_the_numbers_of_an_index_add_up(samples):
     assert stats.pages_without_words == 3  # two of the scan, and the plan
     assert stats.vectors == sum(len(page.vectors) for page in pages)
     assert stats.vectors_unpruned == sum(len(page.provenance.cells) for page in pages)
-    assert stats.bytes_of_vectors == stats.vectors * 130
+    assert stats.bytes_of_vectors == stats.vectors * 66
     assert stats.bytes_unpruned_float16 == stats.vectors_unpruned * 256
     assert stats.pruned == pytest.approx(1 - stats.vectors / stats.vectors_unpruned)
     assert sum(stats.pruned_histogram) == 32
@@ -296,7 +296,7 @@ def test_open_or_create_makes_an_index_once_and_opens_it_then(tmp_path):
             {"spec": "docpruner:k=1"},
             r"has spec docpruner:k=-0\.25, not docpruner:k=1.*docpruner",
         ),
-        ({"codec": "float16"}, "has codec int8, not float16: leave the option out"),
+        ({"codec": "float16"}, "has codec int4, not float16: leave the option out"),
         ({"encoder": "vidore/colpali"}, "has encoder builtin-v1, not vidore/colpali"),
         ({"importances": False}, "has importances True, not False"),
     ],
@@ -415,7 +415,7 @@ def test_embeddings_from_elsewhere_are_reduced_and_stored_without_an_encoder(tmp
         return PageEmbedding(name, rng.normal(size=(12, 16)), rng.random(12), (3, 4))
 
     Index.create(
-        tmp_path / "index", encoder=WordEncoder(), spec="attention-ratio:ratio=0.5"
+        tmp_path / "index", encoder=WordEncoder(), spec="attention-ratio:ratio=0.5", codec="int8"
     ).close()
     pages = [embedded("report.pdf#1"), embedded("report.pdf#2"), embedded("a plan")]
     with Index.open(tmp_path / "index") as index:  # there is no encoder "words" to load

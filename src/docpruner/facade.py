@@ -101,7 +101,7 @@ class Index:
         encoder: str | Encoder = "builtin",
         reduction: str | Reducer | None = None,
         spec: str | None = None,
-        codec: CodecName = DEFAULT_CODEC,
+        codec: CodecName | None = None,
         importances: bool = True,
         root: str | os.PathLike[str] | None = None,
         budget: str | int | None = None,
@@ -115,7 +115,7 @@ class Index:
         encoder: "builtin", a Hugging Face repository, a folder, or an encoder that is loaded.
         reduction: how pages are reduced, such as "docpruner:k=-0.25"; `spec` is the same.
         codec: how vectors are stored: "int4", "int2" or "int1" to save more, "int8", "float16" or
-            "float32" to round less.
+            "float32" to round less. Without a budget "int4", with one "int8" to begin with.
         importances: False stores none of the pruned patches': a little smaller, but what was pruned
             can't be shown, nor pruned further by importance.
         root: a folder below which all documents lie. They are then named by their paths below it,
@@ -128,7 +128,7 @@ class Index:
         model_options: more on how it runs: precision, batches, kernels, several devices.
         """
         limit = "" if budget is None else str(Budget.read(budget))
-        begin = MILDEST if limit else DEFAULT_SPEC
+        begin, mildest = MILDEST if limit else (DEFAULT_SPEC, DEFAULT_CODEC)
         reduce = reducer(str(_one_of(reduction, spec) or begin))
         if isinstance(encoder, str):
             filtering: Prompt | None = None if reduce.prompt == "default" else reduce.prompt
@@ -145,7 +145,7 @@ class Index:
             encoder.name,
             encoder.dim,
             str(reduce),
-            codec,
+            codec or mildest,
             importances,
             _stored_root(location, root),
             limit,
@@ -217,7 +217,7 @@ class Index:
                 location,
                 encoder="builtin" if encoder is None else encoder,
                 reduction=chosen,
-                codec=codec or DEFAULT_CODEC,
+                codec=codec,
                 importances=importances is not False,
                 root=root,
                 budget=budget,

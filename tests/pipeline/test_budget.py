@@ -331,7 +331,7 @@ def test_pages_beyond_what_any_setting_can_hold_are_an_error_and_lose_nothing(tm
 
 
 def test_room_of_deleted_pages_is_given_back_before_anything_is_pruned(tmp_path):
-    with Index.create(tmp_path / "new", encoder=builtin(), spec="none") as new:
+    with Index.create(tmp_path / "new", encoder=builtin(), spec="none", codec="int8") as new:
         new.add(SAMPLE_PDFS)
         documents = [entry.name for entry in new.documents()]
         new.delete(documents[:-1])
@@ -352,7 +352,7 @@ def test_a_new_budget_is_read_before_anything_is_made(tmp_path):
 def test_without_importances_only_bits_go(tmp_path):
     path = text_pdf(tmp_path / "a.pdf", "a bb ccc dddd eeeee")
     with Index.create(
-        tmp_path / "new", encoder=WordEncoder(), spec="none", importances=False
+        tmp_path / "new", encoder=WordEncoder(), spec="none", codec="int8", importances=False
     ) as new:
         new.add(path)
         assert [choice.name for choice in new.budget_choices()] == [

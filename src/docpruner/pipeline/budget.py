@@ -38,8 +38,9 @@ LADDER: tuple[tuple[float | None, CodecName], ...] = (
 )
 """The k of docpruner, None where nothing is pruned, and the codec."""
 
-MILDEST = "none"
-"""The spec that a new index with a budget begins with."""
+UNPRUNED = "none"
+MILDEST: tuple[str, CodecName] = (UNPRUNED, "int8")
+"""The spec and the codec that a new index with a budget begins with."""
 
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?(\s*/\s*page)?", re.IGNORECASE)
@@ -125,7 +126,7 @@ def _stricter(settings: Settings, k: float | None) -> str:
     if k is None or not settings.importances or len(own.stages) > 1:
         return settings.spec
     (stage,) = own.stages
-    if str(own) == MILDEST:
+    if str(own) == UNPRUNED:
         return str(reducer(f"docpruner:k={k}"))
     if stage.strategy.name != "docpruner":
         return settings.spec

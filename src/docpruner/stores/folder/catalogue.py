@@ -73,17 +73,16 @@ CREATE TABLE removed (  -- places whose pages are gone, for those who have liste
     segment INTEGER NOT NULL,
     start INTEGER NOT NULL
 );
-CREATE INDEX removed_by_segment ON removed (segment);
 CREATE TRIGGER page_removed AFTER DELETE ON pages BEGIN
     INSERT INTO removed (segment, start) VALUES (old.segment, old.start);
 END;
 CREATE TABLE metadata (  -- of documents, to find them by; what is not plain has no text
     document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
     key TEXT NOT NULL,
-    text TEXT
-);
-CREATE INDEX metadata_by_document ON metadata (document);
-CREATE INDEX metadata_by_text ON metadata (key, text, document);
+    text TEXT,
+    PRIMARY KEY (document, key)
+) WITHOUT ROWID;
+CREATE INDEX metadata_by_text ON metadata (key, text);
 CREATE TRIGGER document_added AFTER INSERT ON documents BEGIN
     {{metadata}}
 END;

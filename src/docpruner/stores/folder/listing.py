@@ -135,12 +135,15 @@ def list_pages(
     segments = {}
     with believed(folder):
         taken = _by_segment(gone)
+        ever_taken = taken
+        if seen and any(not _is_same(old.get(s), theirs) for s, theirs in blocks.items()):
+            ever_taken = _by_segment(run(REMOVED, (0,)).fetchall())
         for segment, rows in committed.items():
             known, theirs = old.get(segment), blocks.get(segment, ())
-            if known is not None and known.complete and known.blocks == theirs:
+            if known is not None and _is_same(known, theirs):
                 pages = known.without(taken[segment]) if segment in taken else known
             elif theirs and theirs[-1].last <= rows:
-                pages = _from_blocks(connection, segment, theirs)
+                pages = _from_blocks(theirs, ever_taken.get(segment, NOTHING))
             else:
                 pages = EMPTY
             if pages.committed < rows or not pages.complete:
@@ -152,6 +155,11 @@ def list_pages(
     return Listing(version, settings, segments, documents, removed, first_stage)
 
 
+def _is_same(known: SegmentPages | None, blocks: Sequence[Block]) -> bool:
+    """Whether what was listed of a segment can be gone on from."""
+    return known is not None and known.complete and known.blocks == blocks
+
+
 def _by_segment(gone: Sequence[tuple[int, int, int]]) -> dict[int, Numbers]:
     if not gone:
         return {}
@@ -159,14 +167,11 @@ def _by_segment(gone: Sequence[tuple[int, int, int]]) -> dict[int, Numbers]:
     return {number: start[segment == number] for number in np.unique(segment).tolist()}
 
 
-def _from_blocks(
-    connection: sqlite3.Connection, segment: int, blocks: Sequence[Block]
-) -> SegmentPages:
+def _from_blocks(blocks: Sequence[Block], gone: Numbers) -> SegmentPages:
     """What the blocks of a segment say of its pages, less those removed since."""
     columns = [np.concatenate(parts) for parts in zip(*(b.columns for b in blocks), strict=True)]
     document, number, start, vectors = columns or (np.empty(0, np.int64) for _ in range(4))
-    gone = connection.execute("SELECT start FROM removed WHERE segment = ?", (segment,)).fetchall()
-    alive = ~np.isin(start, np.array(gone, np.int64).reshape(-1))
+    alive = ~np.isin(start, gone)
     return SegmentPages(
         rows=np.empty((0, 0), np.uint8),
         committed=blocks[-1].last,

@@ -35,7 +35,8 @@ from docpruner.types import Metadata
 
 Change = Callable[[PageRow, Rows], tuple[Rows, bytes]]  # to the new rows and the new map
 
-WORTH_VACUUM = 0.1  # of the catalogue, free: what it takes is another copy of all of it
+WORTH_VACUUM = 0.1  # of a large catalogue, free: what it takes is another copy of all of it
+FEW_BLOCKS = 1 << 14  # of 4 kB, of which a copy is soon made
 
 NEW_PAGE = """INSERT INTO pages (document, number, width, height, content, words_from,
     segment, start, vectors, special, patches, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -213,7 +214,7 @@ class FolderWriter:
             done += pages
         (free,) = self._run("PRAGMA freelist_count").fetchone()
         (all_of_it,) = self._run("PRAGMA page_count").fetchone()
-        if free > WORTH_VACUUM * all_of_it:
+        if all_of_it < FEW_BLOCKS or free > WORTH_VACUUM * all_of_it:
             self._run("VACUUM")
 
     def set_budget(self, budget: str) -> None:

@@ -118,7 +118,7 @@ def limits(best: dict[str, float]) -> dict[str, tuple[float, str]]:
     integer = INTEGER_SPEED.get(kernels().names[0], 1)
     found = {}
     for codec in CODEC_NAMES:
-        faster = integer if codec in ("int8", "binary") else 1
+        faster = 1 if codec.startswith("float") else integer
         bounds = {"multiplying": products / rate / faster, "reading": best[f"read {codec}"]}
         bound = max(bounds, key=lambda name: bounds[name])
         found[codec] = bounds[bound], bound

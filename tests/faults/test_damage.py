@@ -53,7 +53,7 @@ def made(tmp_path_factory) -> Made:
     files = library(root / "library", {"a.pdf": 4, "b.pdf": 3, "c.pdf": 5}).written()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(segments, "SEGMENT_BYTES", 1000)
-        with Index.create(root / "index", encoder=WordEncoder()) as index:
+        with Index.create(root / "index", encoder=WordEncoder(), codec="int8") as index:
             assert index.add(files.folder, metadata={"harbour": "Kiel"}).outcome == "all"
             found, width = contents(index), index.settings.row_bytes
     for left in (root / "index").glob("*-*"):  # of the log; whoever copies has none

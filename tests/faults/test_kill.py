@@ -22,7 +22,6 @@ from faults.worker import Worker, committed, work
 
 KILLS = int(os.environ.get("DOCPRUNER_KILLS", "30"))
 STRICTER = "docpruner:k=0.25"
-BUDGET = "88kB"
 FITTED = "docpruner:k=0.5 in int1"  # fewer bits and patches than are there when it is asked for
 
 
@@ -135,26 +134,27 @@ def test_no_kill_loses_a_page_of_an_index_that_keeps_to_a_budget(tmp_path, recor
     """It is rewritten as a whole again and again while it fills up."""
     pages = {"a.pdf": 12, "b.pdf": 9, "c.pdf": 1, "d.pdf": 6}
     files = library(tmp_path / "library", pages).written()
+    budget = tight(tmp_path / "whole", files)
     dice, kills, narrowed = random.Random(11), 0, set()
     began = time.monotonic()
-    grown(tmp_path / "undisturbed", files)
+    grown(tmp_path / "undisturbed", files, budget)
     seconds = time.monotonic() - began
     wanted = max(4, KILLS // 5)
     for lineage in range(10 * wanted):
         index = tmp_path / str(lineage)
-        with Index.create(index, encoder=WordEncoder(), budget=BUDGET):
+        with Index.create(index, encoder=WordEncoder(), budget=budget):
             pass
         for _ in range(3):
             before = files.stored_keys(index)
             with Worker() as worker:
                 worker.begin("add", index, files.folder)
-                at_work, said = worker.killed_after(dice.uniform(0, seconds / 3))
+                at_work, said = worker.killed_after(dice.uniform(0, 0.9 * seconds))
             kills += at_work
             narrowed.add(check_alike(index))
             now = files.stored_keys(index)
             assert before <= now
             assert len(now) - len(before) >= committed(said)
-        grown(index, files)
+        grown(index, files, budget)
         assert files.stored_keys(index) == set(files.keys)
         if kills >= wanted:
             break
@@ -163,17 +163,25 @@ def test_no_kill_loses_a_page_of_an_index_that_keeps_to_a_budget(tmp_path, recor
     record_property("tried", f"{kills} kills, at {told}; no page was lost")
 
 
-def grown(index: Path, files: Library) -> None:
+def tight(index: Path, files: Library) -> str:
+    """A budget that all files fit only with fewer patches and bits than an index begins with."""
+    with Index.create(index, encoder=WordEncoder(), budget="1GB") as whole:
+        whole.add(files.folder)
+        sizes = [choice.bytes for choice in whole.budget_choices()]
+    return f"{sizes[4]}B"
+
+
+def grown(index: Path, files: Library, budget: str) -> None:
     """With all files in, within its budget."""
     if not is_made(index):
-        with Index.create(index, encoder=WordEncoder(), budget=BUDGET):
+        with Index.create(index, encoder=WordEncoder(), budget=budget):
             pass
     work("add", index, files.folder)
     check_alike(index)
     with Index.open(index) as opened:
-        assert opened.settings.budget == BUDGET
+        assert opened.settings.budget == str(Budget.read(budget))
         stats = opened.stats()
-        assert stats.bytes_of_vectors + stats.bytes_besides <= Budget.read(BUDGET).bytes
+        assert stats.bytes_of_vectors + stats.bytes_besides <= Budget.read(budget).bytes
 
 
 def check_alike(index: Path) -> str:

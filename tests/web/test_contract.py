@@ -87,7 +87,7 @@ def test_stats_are_those_of_the_index(server, index):
     answer, stats = server.get("/api/stats").json(), index.stats()
     assert answer["name"] == "samples.idx"
     assert answer["settings"]["encoder"] == "builtin-v1"
-    assert answer["row_bytes"] == 130
+    assert answer["row_bytes"] == 66
     assert answer["changes_allowed"] is False
     for name in ("documents", "pages", "vectors", "vectors_unpruned", "pruned_histogram", "pruned"):
         assert answer[name] == getattr(stats, name)
@@ -194,7 +194,7 @@ def test_a_reduction_keeps_as_many_as_it_says(server, ids, spec):
     assert answer["spec"].startswith(spec)
     assert len(answer["kept"]) == patches
     assert answer["vectors"] == sum(answer["kept"])
-    assert answer["bytes"] == 130 * answer["vectors"]
+    assert answer["bytes"] == 66 * answer["vectors"]
     assert (answer["threshold"] is not None) is spec.startswith("docpruner")
 
 
@@ -225,7 +225,7 @@ def test_the_choices_of_a_budget_are_those_of_the_index(server, index):
     assert answer["choices"] == [
         {name: value for name, value in choice.items() if name != "fits"} for choice in wanted
     ]
-    assert answer["choices"][0]["codec"] == "int8"
+    assert answer["choices"][0]["codec"] == "int4"
     assert answer["budget"] == ""
     assert server.get("/api/stats").json()["settings"]["budget"] == ""
 

@@ -114,7 +114,9 @@ class FolderReader:
         else:
             listed = ", ".join(map(str, rows))
             paths.update(run(f"SELECT id, path FROM documents WHERE id IN ({listed})").fetchall())
-        return [PageName(paths[row], number) for row, number in pages if row in paths]
+        if len(rows) > sum(row in paths for row in rows):
+            raise DamagedIndexError(f"{self._folder}: a page has no document; {self._remedy}")
+        return [PageName(paths[row], number) for row, number in pages]
 
     def page(self, document: str, number: int) -> StoredPage | None:
         where = "d.path = ? AND p.number = ? AND d.incoming = 0"

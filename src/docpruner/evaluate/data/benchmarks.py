@@ -46,18 +46,25 @@ JINAVDR_OTHERS = (
     "jinaai/wikimedia-commons-maps",
 )
 
-GROUPS = {
-    "vidore-v1": VIDORE_V1,
-    "vidore-v2": VIDORE_V2,
-    "vidore-v3": VIDORE_V3,
-    "jinavdr": JINAVDR,
-    "jinavdr-all": JINAVDR + JINAVDR_OTHERS,
-}
-
 _RENAMED = {
     "jinaai/hungarian_doc_qa_hu": "jinaai/hungarian_doc_qa_beir",
     "jinaai/mpmqa-small": "jinaai/mpmqa_small_beir",
 }
+
+
+def _as_beir(name: str) -> str:
+    """The same data set of JinaVDR as mteb reads it, which is the one whose commit is known."""
+    return _RENAMED.get(name, f"{name}_beir")
+
+
+GROUPS = {
+    "vidore-v1": VIDORE_V1,
+    "vidore-v2": VIDORE_V2,
+    "vidore-v3": VIDORE_V3,
+    "jinavdr": tuple(map(_as_beir, JINAVDR)),
+    "jinavdr-all": tuple(map(_as_beir, JINAVDR + JINAVDR_OTHERS)),
+}
+
 _LANGUAGE = {  # of all queries of a data set whose tables don't say it
     "jinaai/europeana-de-news": "de",
     "jinaai/beverages_catalogue_ru": "ru",
@@ -84,9 +91,9 @@ def _with_beir() -> dict[str, tuple[Layout, str]]:
     for name in VIDORE_V1:
         known[name] = "flat", name
         known[f"{name}_beir"] = "parts", name
-    for name in GROUPS["jinavdr-all"]:
+    for name in JINAVDR + JINAVDR_OTHERS:
         known[name] = "flat", name
-        known[_RENAMED.get(name, f"{name}_beir")] = "folders", name
+        known[_as_beir(name)] = "folders", name
     return known
 
 

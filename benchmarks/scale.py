@@ -33,7 +33,6 @@ import argparse
 import importlib.util
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -47,7 +46,7 @@ from scale_pages import RealPages, real_pages
 from scale_questions import questions, write_queries
 from scale_tasks import size_of
 
-from search import FailedError, into_page_cache, rounded
+from search import FailedError, into_page_cache, rounded, said_by
 
 HERE = Path(__file__).parent
 MILLION, FEW_QUERIES = 1_000_000, 100
@@ -69,14 +68,7 @@ TOLD = (
 def in_child(script: str, task: str, limit: float | None = None, **given: Any) -> dict[str, Any]:
     print(f"{given['folder']}: {task} …", file=sys.stderr, flush=True)
     command = [sys.executable, str(HERE / script), task, json.dumps(given)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
-    except subprocess.TimeoutExpired:
-        raise FailedError(f"{task}: not done after {limit:.0f} s") from None
-    if done.returncode:
-        told = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise FailedError(f"{task}: exit code {done.returncode}, {told[:200]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return said_by(command, task, limit)
 
 
 def kept(result: Path, work: Callable[[], dict[str, Any]], *, anew: bool = False) -> dict[str, Any]:

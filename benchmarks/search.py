@@ -135,6 +135,11 @@ class FailedError(Exception):
 
 def in_child(task: str, name: str, folder: Path, pages: int, limit: float) -> dict[str, Any]:
     command = [sys.executable, __file__, "--child", task, name, str(folder), str(pages)]
+    return said_by(command, task, limit)
+
+
+def said_by(command: list[str], task: str, limit: float | None) -> dict[str, Any]:
+    """The JSON in the last line of a child."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:

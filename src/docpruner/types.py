@@ -205,10 +205,11 @@ def _same(own: JsonValue, asked: JsonValue) -> bool:
     """Compared as text: 2024 is "2024", as what is typed in a shell has no type."""
     if isinstance(own, Sequence) and not isinstance(own, str):
         return own == asked or any(_same(each, asked) for each in own)
-    return _text(own) == _text(asked)
+    return as_text(own) == as_text(asked)
 
 
-def _text(value: JsonValue) -> str:
+def as_text(value: JsonValue) -> str:
+    """What values of metadata are compared by."""
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -409,7 +409,6 @@ def test_what_was_tuned_is_remembered_and_used(store):
 
 
 def test_pages_without_end_fill_several_lists(tmp_path, monkeypatch):
-    monkeypatch.setattr(inverted_lists, "MOST_PAGES", 1 << 16)
     monkeypatch.setattr(first_stage_build, "MOST_PAGES", 30)
     monkeypatch.setattr(first_stage_build, "OUTSIDE", 10)
     with create_folder(tmp_path / "index", dim=DIM) as store:

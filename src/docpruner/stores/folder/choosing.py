@@ -12,7 +12,7 @@ import numpy as np
 
 from docpruner.stores.folder.catalogue import BASENAME, is_incremental
 from docpruner.stores.folder.listing import Listing
-from docpruner.types import BoolArray, Filter, JsonValue
+from docpruner.types import BoolArray, Filter, as_text
 
 
 def chosen_pages(
@@ -54,14 +54,10 @@ def _narrowed(which: Filter) -> tuple[str, list[str]]:
             "AND id IN (SELECT document FROM metadata WHERE key = ? AND text = ? "
             "UNION ALL SELECT document FROM metadata WHERE key = ? AND text IS NULL) "
         )
-        values += [key, _text(value), key]
+        values += [key, as_text(value), key]
     return conditions, values
 
 
 def _forms(name: str) -> Iterable[str]:
     """As file systems may write it."""
     return name, normalize("NFC", name), normalize("NFD", name)
-
-
-def _text(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

@@ -41,7 +41,6 @@ class FirstStage:
     place: Path
     files: frozenset[Stamp]
     centroids: Centroids
-    trained_on: int  # vectors in the index at that time
     blocks: Mapping[int, tuple[Block, ...]]
     tuning: Tuning | None
 
@@ -54,8 +53,7 @@ class FirstStage:
     ) -> bool:
         """Whether there are more pages than it would choose anyway, and it knows most of them."""
         pages = sum(int(mask.sum()) for mask in chosen.values())
-        outside = sum(len(each) - each.covered for each in listing.segments.values())
-        return pages > self._wanted(k, candidates) + outside
+        return pages > self._wanted(k, candidates) + listing.pages_outside
 
     def _wanted(self, k: int, candidates: int | None) -> int:
         """Who asks for more than a few hits needs more to choose from."""
@@ -63,11 +61,10 @@ class FirstStage:
         return max(usual, usual * k // USUAL)
 
     def state(self, listing: Listing) -> FirstStageState:
-        covered = sum(pages.covered for pages in listing.segments.values())
         return FirstStageState(
             centroids=len(self.centroids),
-            pages=covered,
-            pages_outside=len(listing) - covered,
+            pages=len(listing) - listing.pages_outside,
+            pages_outside=listing.pages_outside,
             bytes_on_disk=sum(path.stat().st_size for path in self.place.iterdir()),
             error=self.error,
             error_when_trained=self.centroids.error,
@@ -92,8 +89,7 @@ class FirstStage:
         candidates: int | None,
     ) -> dict[int, BoolArray]:
         """Of the chosen pages those that gain most, and all that are in no list."""
-        outside = sum(len(each) - each.covered for each in listing.segments.values())
-        wanted = self._wanted(k, candidates) + outside
+        wanted = self._wanted(k, candidates) + listing.pages_outside
         probe = Probe.of(query, self.centroids)
         gains = self._gains(listing, probe, chosen)
         counts = np.zeros(1 << 16, np.int64)
@@ -150,14 +146,14 @@ def read_first_stage(folder: Path, before: FirstStage | None = None) -> FirstSta
         if before is not None and before.place == place:
             if before.files == files:
                 return before
-            centroids, trained_on = before.centroids, before.trained_on
+            centroids = before.centroids
             known = {block.stamp: block for some in before.blocks.values() for block in some}
         else:
-            centroids, trained_on = read_centroids(place)
+            centroids = read_centroids(place)
             known = {}
         blocks = read_blocks(place, len(centroids), known)
         tuning = read_tuning(place)
     except (OSError, DamagedIndexError, ValueError, KeyError, TypeError):
         return None
     read = {segment: tuple(some) for segment, some in blocks.items()}
-    return FirstStage(place, files, centroids, trained_on, read, tuning)
+    return FirstStage(place, files, centroids, read, tuning)

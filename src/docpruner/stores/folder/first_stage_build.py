@@ -80,7 +80,7 @@ class FirstStageBuilder:
         centroids = train(sample, count)
         del sample
         draft = begin_generation(self._folder)
-        write_centroids(draft, centroids, vectors)
+        write_centroids(draft, centroids)
         for segment, rows in segments.items():
             done = sum(other for number, other in segments.items() if number < segment)
             self._cover(draft, centroids, segment, rows, (), _after(progress, done, vectors))

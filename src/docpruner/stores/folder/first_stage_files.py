@@ -62,8 +62,7 @@ def generations(folder: Path) -> list[Path]:
     return sorted(path for path in there if (path / "centroids").is_file())
 
 
-def write_centroids(place: Path, centroids: Centroids, vectors: int) -> None:
-    """`vectors` were in the index when they were trained."""
+def write_centroids(place: Path, centroids: Centroids) -> None:
     place.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, Array] = {
         "cells": centroids.cells,
@@ -71,17 +70,15 @@ def write_centroids(place: Path, centroids: Centroids, vectors: int) -> None:
         "points": centroids.points,
         "rounded": centroids.rounded.rows,
     }
-    write_arrays(place / "centroids", {"error": centroids.error, "vectors": vectors}, arrays)
+    write_arrays(place / "centroids", {"error": centroids.error}, arrays)
 
 
-def read_centroids(place: Path) -> tuple[Centroids, int]:
+def read_centroids(place: Path) -> Centroids:
     file = read_arrays(place / "centroids")
     file.check()
     cells, edges, points, rounded = file.arrays.values()
-    error, vectors = float(file.values["error"]), int(file.values["vectors"])
-    return Centroids(
-        cells, edges, points, Encoded("int8", points.shape[1], rounded), error
-    ), vectors
+    error = float(file.values["error"])
+    return Centroids(cells, edges, points, Encoded("int8", points.shape[1], rounded), error)
 
 
 def write_block(

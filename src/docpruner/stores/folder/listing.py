@@ -81,8 +81,12 @@ class Listing:
         return sum(pages.lost for pages in self.segments.values())
 
     @property
-    def vectors_outside(self) -> int:
+    def pages_outside(self) -> int:
         """In no list of the first stage."""
+        return sum(len(pages) - pages.covered for pages in self.segments.values())
+
+    @property
+    def vectors_outside(self) -> int:
         return sum(
             pages.committed - (pages.blocks[-1].last if pages.blocks else 0)
             for pages in self.segments.values()

@@ -72,6 +72,14 @@ class Reader(Protocol):
         are exact all the same.
         """
 
+    def rank_text(self, query: str, k: int, which: Filter) -> list[RankedPage]:
+        """The pages whose stored words fit the query's best, the best first.
+
+        Only pages that `which` allows and that hold at least one of the words. Scores are greater
+        where a page fits better, and by no scale that two stores share: BM25 in the folder,
+        whatever a server has.
+        """
+
     def known(self, document: str, content_hash: bytes) -> KnownDocument | None:
         """What there is of a document, if there is anything under its name."""
 

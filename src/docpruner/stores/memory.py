@@ -19,6 +19,7 @@ import numpy as np
 from docpruner.codecs import Encoded
 from docpruner.errors import IndexBusyError, IndexClosedError, IndexStateError
 from docpruner.maxsim import score_pages
+from docpruner.stores.bm25 import bm25, words_in
 from docpruner.stores.contract import WAIT, Progress
 from docpruner.stores.ranking import best_pages
 from docpruner.stores.records import (
@@ -67,6 +68,11 @@ class Contents:
         together = np.concatenate(rows) if rows else np.empty((0, settings.row_bytes), np.uint8)
         offsets = [0, *np.cumsum([len(each) for each in rows]).tolist()]
         return Encoded(settings.codec, settings.dim, together), offsets
+
+    @cached_property
+    def words(self) -> list[list[str]]:
+        """Of all pages, to be searched."""
+        return [words_in(page.text.plain) for page in self.pages]
 
 
 class MemoryReader:
@@ -122,6 +128,12 @@ class MemoryReader:
             return [pages[place] for place in places]
 
         return [best_pages(row, k, names) for row in scores]
+
+    def rank_text(self, query: str, k: int, which: Filter) -> list[RankedPage]:
+        pages = self.pages()
+        scores = bm25(query, self._contents.words)
+        scores[~self._allowed(which)] = -np.inf
+        return best_pages(scores, k, lambda places: [pages[place] for place in places])
 
     def _allowed(self, which: Filter) -> BoolArray:
         documents = {

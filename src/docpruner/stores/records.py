@@ -12,6 +12,7 @@ import numpy as np
 
 from docpruner.codecs import Encoded
 from docpruner.stores.page_map import PageMap
+from docpruner.stores.page_text import PageText
 from docpruner.stores.settings import Settings
 from docpruner.types import Metadata, WordsFrom
 
@@ -55,6 +56,7 @@ class StoredPage:
     vectors: Encoded
     provenance: PageMap
     content_hash: bytes = b""  # of what an encoder sees of it, empty if unknown
+    text: PageText = PageText()  # its words, of the text layer or OCR, unless they are not stored
 
     @property
     def name(self) -> str:

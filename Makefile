@@ -62,7 +62,7 @@ $(SAMPLES): $(PACKAGE)
 # What the tests need besides: the tools, and every model family. torch comes first, see constraints.txt.
 $(INSTALLED): $(PACKAGE) constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,ocr,st,eval,web,mteb]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,ocr,st,eval,web,mteb,lance,postgres,qdrant,ray,mcp,langchain,llama-index,haystack]"
 	@command -v chromium >/dev/null || apt-get install --quiet --quiet --yes chromium >/dev/null 2>&1 \
 		|| echo "no chromium: the tests in a browser will be skipped (Debian: apt-get install chromium)"
 	touch $@

@@ -39,7 +39,7 @@ def test_nearest_are_the_points_at_the_least_distance(codec, points, each):
     dim = 32
     lengths = np.linspace(0.5, 2, points)[
         :, None
-    ]  # so that the least distance is no largest product
+    ]  # so that the nearest is no largest product
     centres = (unit_vectors(points, dim, seed=2) * lengths).astype(np.float32)
     corpus = encode(unit_vectors(90, dim, seed=3), codec)
     picks = np.array([89, 3, 3, 0, 41])

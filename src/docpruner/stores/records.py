@@ -56,7 +56,7 @@ class StoredPage:
     vectors: Encoded
     provenance: PageMap
     content_hash: bytes = b""  # of what an encoder sees of it, empty if unknown
-    text: PageText = field(default_factory=PageText)  # its words, of the text layer or OCR, unless they are not stored
+    text: PageText = field(default_factory=PageText)  # empty where words are not stored
 
     @property
     def name(self) -> str:

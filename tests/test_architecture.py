@@ -30,7 +30,7 @@ ROOMS = {
     "encoders": {"types", "errors", "cores"},
     "stores": {"codecs", "maxsim", "similarities", "types", "errors", "cores", "_probe"},
     "pipeline": {"pages", "encoders", "reduce", "stores", "codecs", "types", "errors"},
-    "search": {"encoders", "stores", *VALUES},
+    "search": {"encoders", "stores", "similarities", *VALUES},
     "facade": {"pipeline", "search", "stores", "pages", "encoders", "reduce", "codecs", *VALUES},
     "pictures": VALUES,
     "explain": {"pages", "pictures", "stores", "encoders", "reduce", "codecs", *VALUES},

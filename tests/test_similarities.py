@@ -1,11 +1,11 @@
-"""Products of stored vectors with others, and which of these are nearest."""
+"""Which stored vectors are nearest to others, and which of others to them."""
 
 import numpy as np
 import pytest
 
 from docpruner import similarities
 from docpruner.codecs import CODEC_NAMES, encode
-from docpruner.similarities import as_rows, nearest, products, turned
+from docpruner.similarities import as_rows, best, nearest, turned
 from stores.made import unit_vectors
 
 EXACTNESS = {"float32": 1e-6, "float16": 1e-6}
@@ -19,17 +19,30 @@ def _either(request, monkeypatch):
 
 @pytest.mark.usefixtures("_either")
 @pytest.mark.parametrize("codec", CODEC_NAMES)
-@pytest.mark.parametrize(("tokens", "rows", "dim"), [(1, 1, 8), (20, 37, 128), (50, 9, 20)])
-def test_products_are_those_with_what_is_decoded(codec, tokens, rows, dim):
+@pytest.mark.parametrize(
+    ("tokens", "rows", "each", "dim"), [(1, 1, 1, 8), (20, 37, 5, 128), (50, 300, 128, 20)]
+)
+def test_the_best_have_the_largest_products(codec, tokens, rows, each, dim):
     asked, corpus = unit_vectors(tokens, dim, seed=1), encode(unit_vectors(rows, dim), codec)
-    wanted = asked @ corpus.decode().T
-    assert products(asked, corpus) == pytest.approx(wanted, abs=EXACTNESS.get(codec, 1e-4))
+    products = asked @ corpus.decode().T
+    places, values = best(turned(asked, corpus), corpus, each)
+    exactness = EXACTNESS.get(codec, 1e-4)
+    assert values == pytest.approx(-np.sort(-products, axis=1)[:, :each], abs=exactness)
+    assert np.take_along_axis(products, places.astype(int), 1) == pytest.approx(
+        values, abs=exactness
+    )
+    assert all(len(set(row)) == each for row in places.tolist())
 
 
-def test_products_of_many_rows_are_shared_by_threads(monkeypatch):
+def test_many_rows_are_shared_by_threads_and_equals_stand_in_their_order(monkeypatch):
+    asked, corpus = unit_vectors(7, 16, seed=1), as_rows(np.tile(unit_vectors(10_000, 16), (3, 1)))
+    monkeypatch.setattr(similarities, "usable_cores", lambda: 1)
+    alone = best(asked, corpus, 50)
     monkeypatch.setattr(similarities, "usable_cores", lambda: 3)
-    asked, corpus = unit_vectors(7, 16, seed=1), as_rows(unit_vectors(30_001, 16))
-    assert products(asked, corpus) == pytest.approx(asked @ corpus.decode().T, abs=1e-6)
+    together = best(asked, corpus, 50)
+    assert np.array_equal(alone[0], together[0])
+    assert np.array_equal(alone[1], together[1])
+    assert alone[0][0, 0] + 10_000 == alone[0][0, 1]
 
 
 @pytest.mark.usefixtures("_either")

@@ -18,10 +18,11 @@ def score(
     /,
 ) -> int: ...
 def instruction_sets() -> tuple[str, ...]: ...
-def products(
+def best(
     tokens: Buffer,
     rows: Buffer,
-    out: Buffer,
+    places: Buffer,
+    values: Buffer,
     dim: int,
     codec: int,
     first: int,

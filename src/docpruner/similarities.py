@@ -1,7 +1,7 @@
-"""Products of stored vectors with other vectors, one by one: what MaxSim takes the maximum of.
+"""Stored vectors one by one, by how near they are to others.
 
-For the first stage, which has to know how near every centroid is to a query, and which centroid is
-nearest to each stored vector. By the native kernel as `docpruner.maxsim`, and as exact as that; by
+For the first stage, which has to know the centroids nearest to a query, and the one that is nearest
+to each stored vector. By the native kernel as `docpruner.maxsim`, and as exact as that; by
 numpy where it is not built.
 """
 
@@ -27,6 +27,7 @@ Places = npt.NDArray[np.int64]
 
 LEAST = 8192  # rows that are worth a thread's while
 BLOCK = 8192  # rows at a time by numpy
+MANY = 1000  # vectors that BLAS may turn
 
 
 def as_rows(vectors: FloatArray) -> Encoded:
@@ -37,30 +38,49 @@ def as_rows(vectors: FloatArray) -> Encoded:
 
 def turned(vectors: FloatArray, corpus: Encoded) -> FloatArray:
     """Vectors rotated as those of the corpus are, if they are: products stay what they were."""
-    if not corpus.is_rotated:
-        return np.ascontiguousarray(vectors)
-    return np.ascontiguousarray(vectors @ rotation(corpus.dim).T)
+    return rotated(vectors) if corpus.is_rotated else np.ascontiguousarray(vectors, np.float32)
 
 
-def products(tokens: FloatArray, corpus: Encoded) -> FloatArray:
-    """Of every token with every stored vector, (tokens, vectors). All cores are used."""
-    asked = turned(tokens, corpus)
+def rotated(vectors: FloatArray) -> FloatArray:
+    """As codecs of a few bits store them."""
+    matrix = rotation(vectors.shape[1])
+    if len(vectors) < MANY:  # idle threads of BLAS would slow down what comes next
+        return np.asarray(np.einsum("td,rd->tr", vectors, matrix), np.float32)
+    return np.ascontiguousarray(vectors @ matrix.T)
+
+
+def best(tokens: FloatArray, corpus: Encoded, each: int) -> tuple[IntArray, FloatArray]:
+    """For each token the stored vectors most similar to it, (tokens, each), the best first, and
+    how similar they are. All cores are used.
+
+    tokens: rotated as the corpus is (`turned`).
+    """
     if _maxsim is None:
-        return np.asarray(tokens @ corpus.decode().T, np.float32)
-    out = np.empty((len(asked), len(corpus)), np.float32)
+        return _highest(tokens @ turned(corpus.decode(), corpus).T, each)
+    asked = np.ascontiguousarray(tokens, np.float32)
     rows, codec, isa = np.ascontiguousarray(corpus.rows), _codec(corpus), kernels().names[0]
 
-    def part(first: int, last: int) -> None:
-        _maxsim.products(asked, rows, out, corpus.dim, codec, first, last, isa)
+    def part(first: int, last: int) -> tuple[IntArray, FloatArray]:
+        places = np.empty((len(asked), min(each, last - first)), np.int32)
+        values = np.empty(places.shape, np.float32)
+        _maxsim.best(asked, rows, places, values, corpus.dim, codec, first, last, isa)
+        return places, values
 
     shares = min(usable_cores(), -(-len(corpus) // LEAST))
     if shares < 2:
-        part(0, len(corpus))
-    else:
-        bounds = np.linspace(0, len(corpus), shares + 1).astype(int).tolist()
-        with ThreadPoolExecutor(shares) as pool:
-            list(pool.map(part, bounds[:-1], bounds[1:]))
-    return out
+        return part(0, len(corpus))
+    bounds = np.linspace(0, len(corpus), shares + 1).astype(int).tolist()
+    with ThreadPoolExecutor(shares) as pool:
+        parts = list(pool.map(part, bounds[:-1], bounds[1:]))
+    places, values = (np.concatenate(those, axis=1) for those in zip(*parts, strict=True))
+    order, highest = _highest(values, each)
+    return np.take_along_axis(places, order.astype(np.int64), 1), highest
+
+
+def _highest(values: FloatArray, each: int) -> tuple[IntArray, FloatArray]:
+    """The places of the highest of each row, the highest first, and they."""
+    order = np.argsort(-values, axis=1, kind="stable")[:, :each]
+    return order.astype(np.int32), np.take_along_axis(values, order, axis=1)
 
 
 def nearest(
@@ -94,8 +114,7 @@ def _nearest_by_numpy(
         some = slice(first, first + BLOCK)
         picked = Encoded(corpus.codec, corpus.dim, corpus.rows[picks[some]])
         closeness = turned(picked.decode(), corpus) @ points.T - half
-        places[some] = np.argsort(-closeness, axis=1, kind="stable")[:, :each]
-        values[some] = np.take_along_axis(closeness, places[some].astype(np.int64), axis=1)
+        places[some], values[some] = _highest(closeness, each)
     return places, values
 
 

@@ -124,17 +124,6 @@ def test_gains_are_the_best_owned_centroids_of_each_token(each, monkeypatch):
     assert lists.gains(probe).tolist() == wanted
 
 
-def test_the_best_centroids_are_the_same_without_the_extension(monkeypatch):
-    scores = np.random.default_rng(0).integers(0, 9, (5, 300)).astype(np.float32)
-    for each in (1, 7, 300):
-        native = inverted_lists._best(scores, each)
-        with monkeypatch.context() as without:
-            without.setattr(inverted_lists, "_probe", None)
-            plain = inverted_lists._best(scores, each)
-        assert np.array_equal(native[1], plain[1])
-        assert all(np.array_equal(scores[row][native[0][row]], native[1][row]) for row in range(5))
-
-
 def test_lists_grow_as_if_made_at_once():
     vectors = np.concatenate([page_vectors(s) for s in range(200)])
     centroids = train(vectors, 48)

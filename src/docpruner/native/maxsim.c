@@ -477,26 +477,86 @@ struct row_job {
     size_t rows;  /* of the corpus */
 };
 
-/* Similarities of the tokens with rows [first, last), (tokens, rows). */
-static int all_products(const struct row_job *job, size_t first, size_t last, float *out)
+/* ---- a heap whose root is the worst of what it holds ---- */
+
+struct entry {
+    float score;
+    int32_t place;
+};
+
+/* Whether a stands after b: a lower score, or an equal one of a later place. */
+static int after(struct entry a, struct entry b)
+{
+    return a.score < b.score || (a.score == b.score && a.place > b.place);
+}
+
+/* Put something in the place of the root, and let it sink to where it belongs. */
+static void replace_worst(struct entry *heap, size_t count, struct entry moving)
+{
+    size_t at = 0, child;
+    while ((child = 2 * at + 1) < count) {
+        if (child + 1 < count && after(heap[child + 1], heap[child]))
+            child++;
+        if (!after(heap[child], moving))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = moving;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    return after(*x, *y) ? 1 : after(*y, *x) ? -1 : 0;
+}
+
+/* For each token the `each` of rows [first, last) that are most similar, the best first. Rows are
+ * compared as soon as they are scored, so that all the others' similarities are never written down. */
+static int best_rows(const struct row_job *job, size_t first, size_t last, size_t each,
+                     int32_t *places, float *values)
 {
     const struct corpus *c = &job->corpus;
     const size_t most = job->isa->tile_d;
     struct packed q = {0};
     struct scratch scratch = {0};
-    int fine = pack(&q, c, job->isa, job->tokens, job->count) &&
+    struct entry *heaps = malloc(job->count * each * sizeof *heaps);
+    float *least = malloc(job->count * sizeof *least); /* of each heap, which most rows don't reach */
+    int fine = heaps && least && pack(&q, c, job->isa, job->tokens, job->count) &&
                make_room(&scratch, c, &q, job->isa, most);
     const size_t width = q.groups * job->isa->tile_q * job->isa->lanes;
+    for (size_t i = 0; fine && i < job->count * each; i++)
+        heaps[i] = (struct entry){-INFINITY, INT32_MAX};
+    for (size_t t = 0; fine && t < job->count; t++)
+        least[t] = -INFINITY;
     for (size_t row = first; fine && row < last; row += most) {
         const uint8_t *rows[MAX_TILE_D];
         size_t some = last - row < most ? last - row : most;
         for (size_t d = 0; d < some; d++)
             rows[d] = c->rows + (row + d) * c->stride;
         job->isa->products(c, &q, &scratch, rows, some, scratch.best);
-        for (size_t t = 0; t < job->count; t++)
-            for (size_t d = 0; d < some; d++)
-                out[t * job->rows + row + d] = (float)(scratch.best[d * width + t] * q.units[t]);
+        for (size_t d = 0; d < some; d++) {
+            const float *scores = scratch.best + d * width;
+            int reached = 0;
+            for (size_t t = 0; t < job->count; t++)
+                reached |= scores[t] > least[t];
+            for (size_t t = 0; reached && t < job->count; t++)
+                if (scores[t] > least[t]) {
+                    struct entry *heap = heaps + t * each;
+                    replace_worst(heap, each, (struct entry){scores[t], (int32_t)(row + d)});
+                    least[t] = heap[0].score;
+                }
+        }
     }
+    for (size_t t = 0; fine && t < job->count; t++) {
+        qsort(heaps + t * each, each, sizeof *heaps, by_rank);
+        for (size_t i = t * each; i < (t + 1) * each; i++) {
+            places[i] = heaps[i].place;
+            values[i] = (float)(heaps[i].score * q.units[t]);
+        }
+    }
+    free(heaps);
+    free(least);
     leave(&q, &scratch);
     return fine;
 }
@@ -691,29 +751,32 @@ static PyObject *outcome(const char *wrong, int fine)
     Py_RETURN_NONE;
 }
 
-static PyObject *products(PyObject *self, PyObject *args)
+static PyObject *best(PyObject *self, PyObject *args)
 {
     (void)self;
-    Py_buffer tokens, rows, out;
+    Py_buffer tokens, rows, places, values;
     Py_ssize_t dim, first, last;
     int codec, fine = 0;
     const char *isa;
-    if (!PyArg_ParseTuple(args, "y*y*w*ninns", &tokens, &rows, &out, &dim, &codec, &first, &last,
-                          &isa))
+    if (!PyArg_ParseTuple(args, "y*y*w*w*ninns", &tokens, &rows, &places, &values, &dim, &codec,
+                          &first, &last, &isa))
         return NULL;
     struct row_job job;
     const char *wrong = arrange_rows(&job, &tokens, &rows, dim, codec, isa);
-    if (!wrong && (first < 0 || first > last || (size_t)last > job.rows ||
-                   (size_t)out.len != 4 * job.count * job.rows))
-        wrong = "rows are out of range, or the products have the wrong size";
+    size_t each = wrong ? 0 : (size_t)places.len / 4 / job.count;
+    if (!wrong && (first < 0 || first > last || (size_t)last > job.rows || last > INT32_MAX ||
+                   each < 1 || each > (size_t)(last - first) || places.len != values.len ||
+                   (size_t)places.len != 4 * each * job.count))
+        wrong = "rows are out of range, or places and values have the wrong size";
     if (!wrong) {
         Py_BEGIN_ALLOW_THREADS
-        fine = all_products(&job, (size_t)first, (size_t)last, out.buf);
+        fine = best_rows(&job, (size_t)first, (size_t)last, each, places.buf, values.buf);
         Py_END_ALLOW_THREADS
     }
     PyBuffer_Release(&tokens);
     PyBuffer_Release(&rows);
-    PyBuffer_Release(&out);
+    PyBuffer_Release(&places);
+    PyBuffer_Release(&values);
     return outcome(wrong, fine);
 }
 
@@ -775,9 +838,9 @@ static PyMethodDef methods[] = {
     {"score", score, METH_VARARGS,
      "score(tokens, query_offsets, rows, spans, scores, dim, codec, first, last, isa)\n"
      "Score pages first..last. Returns -1, or a page whose similarities are not finite."},
-    {"products", products, METH_VARARGS,
-     "products(tokens, rows, out, dim, codec, first, last, isa)\n"
-     "Similarities of all tokens with rows first..last, into out, (tokens, rows)."},
+    {"best", best, METH_VARARGS,
+     "best(tokens, rows, places, values, dim, codec, first, last, isa)\n"
+     "For each token the rows of first..last that are most similar to it, the best first."},
     {"nearest", nearest, METH_VARARGS,
      "nearest(tokens, biases, rows, picks, places, values, dim, codec, each, isa)\n"
      "For each picked row the tokens whose similarity less their bias is highest, and by how much."},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from docpruner.encoders.registry import Encoder
 from docpruner.errors import ScoringError
 from docpruner.hits import Hit, Match, PageFiles
 from docpruner.search.filters import named_exactly
+from docpruner.similarities import best, rotated
 from docpruner.stores.contract import Reader, Store
 from docpruner.stores.records import PageName, StoredPage
 from docpruner.types import SPECIAL, Filter, FloatArray, Metadata, Word
@@ -28,6 +30,11 @@ class Question:
     def of(cls, vectors: FloatArray) -> Question:
         """Asked by vectors alone."""
         return cls(vectors, ("",) * len(vectors))
+
+    @cached_property
+    def rotated(self) -> FloatArray:
+        """As stored vectors of a rotated codec are."""
+        return rotated(self.vectors)
 
 
 class FirstStage(Protocol):
@@ -103,20 +110,21 @@ def hit_of(question: Question, page: StoredPage, score: float, metadata: Metadat
 
 def matches(question: Question, page: StoredPage) -> tuple[Match, ...]:
     """For each vector of the query the stored vector that matches it best, and its boxes."""
-    # (words, stored vectors); by BLAS, its idle threads would slow the next search down
-    similarities = np.einsum("wd,vd->wv", question.vectors, page.vectors.decode())
-    best = np.argmax(similarities, axis=1)
+    tokens = question.rotated if page.vectors.is_rotated else question.vectors
+    places, scores = best(tokens, page.vectors, 1)
     weights = np.linalg.norm(question.vectors, axis=1)
     origin = page.provenance
     return tuple(
         Match(
             word=word,
-            score=float(row[at]),
-            boxes=origin.boxes_of(int(at)),
-            found=origin.words_of(int(at)),
+            score=score,
+            boxes=origin.boxes_of(place),
+            found=origin.words_of(place),
             weight=float(weight),
         )
-        for word, row, at, weight in zip(question.words, similarities, best, weights, strict=True)
+        for word, place, score, weight in zip(
+            question.words, places[:, 0].tolist(), scores[:, 0].tolist(), weights, strict=True
+        )
     )
 
 

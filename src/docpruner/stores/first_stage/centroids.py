@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from docpruner.codecs import Encoded, encode
 from docpruner.cores import usable_cores
-from docpruner.similarities import as_rows, nearest, products, turned
-from docpruner.types import FloatArray
+from docpruner.similarities import as_rows, best, nearest, turned
+from docpruner.types import FloatArray, IntArray
 
 Labels = npt.NDArray[np.int64]
 
@@ -45,9 +45,9 @@ class Centroids:
     def dim(self) -> int:
         return int(self.points.shape[1])
 
-    def scores(self, tokens: FloatArray) -> FloatArray:
-        """Products of query tokens with every centroid, (tokens, centroids), to 8 bits."""
-        return products(tokens, self.rounded)
+    def best(self, tokens: FloatArray, each: int) -> tuple[IntArray, FloatArray]:
+        """For each token the centroids most similar to it, the best first, to 8 bits."""
+        return best(tokens, self.rounded, min(each, len(self)))
 
     def nearest(self, corpus: Encoded, picks: Labels | None = None) -> tuple[Labels, float]:
         """The centroid of each picked stored vector, and their error as in `error`.
@@ -80,16 +80,16 @@ class Centroids:
         by_cell = nearby.reshape(-1).astype(np.uint16)
         order = np.argsort(by_cell, kind="stable")
         bounds = np.searchsorted(by_cell[order], np.arange(len(cells) + 1))
-        best = np.full(len(picks), -np.inf, np.float32)
+        nearness = np.full(len(picks), -np.inf, np.float32)
         labels = np.zeros(len(picks), np.int64)
         for cell in np.flatnonzero(np.diff(bounds)).tolist():
             rows = order[bounds[cell] : bounds[cell + 1]] // probed
             first, last = self.edges[cell], self.edges[cell + 1]
             winners, values = nearest(points[first:last], corpus, picks[rows])
-            better = values[:, 0] > best[rows]
-            best[rows[better]] = values[better, 0]
+            better = values[:, 0] > nearness[rows]
+            nearness[rows[better]] = values[better, 0]
             labels[rows[better]] = winners[better, 0] + first
-        return labels, best
+        return labels, nearness
 
 
 def centroids_for(vectors: int) -> int:

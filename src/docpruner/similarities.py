@@ -7,13 +7,13 @@ numpy where it is not built.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from docpruner.codecs import CODEC_NAMES, Encoded
-from docpruner.cores import usable_cores
+from docpruner.cores import on_all_cores, usable_cores
 from docpruner.maxsim import kernels
 from docpruner.rotation import rotation
 from docpruner.types import FloatArray, IntArray
@@ -60,7 +60,8 @@ def best(tokens: FloatArray, corpus: Encoded, each: int) -> tuple[IntArray, Floa
     asked = np.ascontiguousarray(tokens, np.float32)
     rows, codec, isa = np.ascontiguousarray(corpus.rows), _codec(corpus), kernels().names[0]
 
-    def part(first: int, last: int) -> tuple[IntArray, FloatArray]:
+    def part(bounds: tuple[int, int]) -> tuple[IntArray, FloatArray]:
+        first, last = bounds
         places = np.empty((len(asked), min(each, last - first)), np.int32)
         values = np.empty(places.shape, np.float32)
         _maxsim.best(asked, rows, places, values, corpus.dim, codec, first, last, isa)
@@ -68,10 +69,8 @@ def best(tokens: FloatArray, corpus: Encoded, each: int) -> tuple[IntArray, Floa
 
     shares = min(usable_cores(), -(-len(corpus) // LEAST))
     if shares < 2:
-        return part(0, len(corpus))
-    bounds = np.linspace(0, len(corpus), shares + 1).astype(int).tolist()
-    with ThreadPoolExecutor(shares) as pool:
-        parts = list(pool.map(part, bounds[:-1], bounds[1:]))
+        return part((0, len(corpus)))
+    parts = on_all_cores(part, pairwise(np.linspace(0, len(corpus), shares + 1, dtype=int).tolist()))
     places, values = (np.concatenate(those, axis=1) for those in zip(*parts, strict=True))
     order, highest = _highest(values, each)
     return np.take_along_axis(places, order.astype(np.int64), 1), highest

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from docpruner.codecs import Encoded
-from docpruner.cores import usable_cores
+from docpruner.cores import on_all_cores, usable_cores
 from docpruner.maxsim import Asked, Spans, score_spans
 from docpruner.stores.folder.listing import Listing
 from docpruner.types import BoolArray, FloatArray
@@ -23,8 +22,7 @@ def scores_of(
     """Of every query against the chosen pages, segment after segment, (queries, pages)."""
     spans = {segment: _spans(listing, segment, mask) for segment, mask in chosen.items()}
     vectors = sum(int((each[:, 1] - each[:, 0]).sum()) for each in spans.values())
-    cores = usable_cores()
-    share = max(LEAST, vectors // (cores * SHARES))
+    share = max(LEAST, vectors // (usable_cores() * SHARES))
     tasks = [(s, part) for s, each in spans.items() for part in _parts(each, share)]
     settings = listing.settings
     corpora = {
@@ -40,11 +38,7 @@ def scores_of(
         segment, part = task
         return score_spans(asked, corpora[segment], part, threads=1)
 
-    if len(tasks) > 1:
-        with ThreadPoolExecutor(cores) as pool:
-            scores = list(pool.map(score, tasks))
-    else:
-        scores = list(map(score, tasks))
+    scores = on_all_cores(score, tasks) if len(tasks) > 1 else list(map(score, tasks))
     return np.concatenate(scores, axis=1)
 
 

@@ -103,6 +103,7 @@ class Index:
         spec: str | None = None,
         codec: CodecName | None = None,
         importances: bool = True,
+        text: bool = True,
         root: str | os.PathLike[str] | None = None,
         budget: str | int | None = None,
         device: str | None = None,
@@ -118,6 +119,8 @@ class Index:
             "float32" to round less. Without a budget "int4", with one "int8" to begin with.
         importances: False stores none of the pruned patches': a little smaller, but what was pruned
             can't be shown, nor pruned further by importance.
+        text: False stores none of the words of pages: searches by text find nothing then, and what
+            hits show of the text is read from the files.
         root: a folder below which all documents lie. They are then named by their paths below it,
             and may be moved together with the index. Without it they have their whole paths.
         budget: what it may take on disk, such as "2GB" or "4kB/page". Unless you give a reduction,
@@ -149,6 +152,7 @@ class Index:
             importances,
             _stored_root(location, root),
             limit,
+            text,
         )
         return cls(create_store(location, settings), encoder)._rooted(root)
 
@@ -199,6 +203,7 @@ class Index:
         spec: str | None = None,
         codec: CodecName | None = None,
         importances: bool | None = None,
+        text: bool | None = None,
         root: str | os.PathLike[str] | None = None,
         budget: str | int | None = None,
         device: str | None = None,
@@ -219,6 +224,7 @@ class Index:
                 reduction=chosen,
                 codec=codec,
                 importances=importances is not False,
+                text=text is not False,
                 root=root,
                 budget=budget,
                 device=device,
@@ -236,7 +242,7 @@ class Index:
         )
         try:
             name = encoder if isinstance(encoder, str) else None
-            index._check(name, None if chosen is None else str(chosen), codec, importances)
+            index._check(name, None if chosen is None else str(chosen), codec, importances, text)
             if budget is not None:
                 index._set_budget(Budget.read(budget))
         except BaseException:
@@ -264,6 +270,7 @@ class Index:
         spec: str | None,
         codec: CodecName | None,
         importances: bool | None,
+        text: bool | None,
     ) -> None:
         """That the index is as asked for."""
         settings = self.settings
@@ -275,6 +282,7 @@ class Index:
             ("spec", spec and str(reducer(spec)), settings.spec),
             ("codec", codec, settings.codec),
             ("importances", importances, settings.importances),
+            ("text", text, settings.text),
         ):
             if asked is not None and asked != own:
                 stricter = f"; docpruner prune {self.location} {spec} makes it stricter"
@@ -413,7 +421,7 @@ class Index:
         source = FileSource(
             _listed(paths),
             pixels=encoder.pixels,
-            words=encoder.reads == "words",
+            words=encoder.reads == "words" or self.settings.text,
             ocr=ocr,
             root=self.root,
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from docpruner.search.filters import named_exactly
 from docpruner.similarities import best, rotated
 from docpruner.stores.contract import Reader, Store
 from docpruner.stores.records import PageName, StoredPage
-from docpruner.types import SPECIAL, Filter, FloatArray, Metadata, Word
+from docpruner.types import Filter, FloatArray, Metadata, Word
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +25,7 @@ class Question:
 
     vectors: FloatArray  # (n, dim)
     words: tuple[str, ...]  # (n,), empty where there is no text
+    text: str = ""  # all of it
 
     @classmethod
     def of(cls, vectors: FloatArray) -> Question:
@@ -51,7 +52,7 @@ def questions(encoder: Encoder, texts: Sequence[str]) -> list[Question]:
         raise ScoringError(f"search_many takes a list of queries; for one, call search({texts!r})")
     vectors = encoder.encode_queries(texts) if texts else []
     words = [tuple(encoder.query_words(text)) for text in texts]
-    return [Question(*both) for both in zip(vectors, words, strict=True)]
+    return [Question(*all_three) for all_three in zip(vectors, words, texts, strict=True)]
 
 
 def find(
@@ -104,7 +105,8 @@ def hit_of(question: Question, page: StoredPage, score: float, metadata: Metadat
         matches=matches(question, page),
         metadata=metadata,
         size=page.size,
-        recognised=recognised(page),
+        query=question.text,
+        stored_words=_words_of(page),
     )
 
 
@@ -128,14 +130,9 @@ def matches(question: Question, page: StoredPage) -> tuple[Match, ...]:
     )
 
 
-def recognised(page: StoredPage) -> tuple[Word, ...]:
-    """The words of a scan that were stored with it."""
-    origin = page.provenance
-    if not origin.words:
-        return ()
-    boxes = origin.boxes.tolist()
-    return tuple(
-        Word(text, (box[0], box[1], box[2], box[3]))
-        for text, box, cell in zip(origin.words, boxes, origin.cells.tolist(), strict=True)
-        if cell != SPECIAL
-    )
+def _words_of(page: StoredPage) -> Callable[[], tuple[Word, ...]] | None:
+    """Reads the words that are stored of a page; None if there are none that tell."""
+    if page.text.is_stored:
+        return partial(page.text.placed, page.provenance.boxes)
+    recognised = page.provenance.placed_words
+    return (lambda: recognised) if recognised else None

@@ -14,7 +14,7 @@ from docpruner.codecs import Encoded
 from docpruner.stores.page_map import PageMap
 from docpruner.stores.page_text import PageText
 from docpruner.stores.settings import Settings
-from docpruner.types import Metadata, WordsFrom
+from docpruner.types import Metadata, Word, WordsFrom
 
 
 class PageName(NamedTuple):
@@ -61,6 +61,11 @@ class StoredPage:
     @property
     def name(self) -> str:
         return f"{PurePath(self.document).name}#{self.number}"
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """Its words with their places, in reading order, as far as they are stored."""
+        return self.text.placed(self.provenance.boxes) or self.provenance.placed_words
 
     @property
     def special(self) -> int:
@@ -133,6 +138,8 @@ class Stats:
     pruned_histogram: list[int]  # pages in ten equal steps from 0 to 1
     bytes_besides: int = 0  # of all but the vectors, when compacted
     bytes_empty: int = 0  # of those, what an index without pages takes too
+    pages_with_text: int = 0  # whose words are stored
+    bytes_of_text: int = 0  # of these words, and of what full-text search needs; they are besides
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ from pathlib import Path
 from docpruner.errors import DamagedIndexError, IndexStateError, IndexWriteError
 from docpruner.stores.folder.page_row import document_checksum
 from docpruner.stores.folder.segments import sync_folder
+from docpruner.stores.folder.text_index import DERIVED, TEXTS, prepare
 from docpruner.stores.settings import Settings
 from docpruner.types import Metadata
 
-FORMAT = 2  # 1: without what INCREMENTAL has; its first writer adds that
+FORMAT = 3  # 1: without what INCREMENTAL has, 2: without TEXTS; its first writer adds that
 NAME = "catalogue.sqlite"
 LOCK = "writer.lock"
 BUSY_SECONDS = 30.0
@@ -98,15 +99,10 @@ END;
 )
 """Makes what has changed cheap to read, however much there is."""
 
-MIGRATE = f"""
-BEGIN IMMEDIATE;
-{INCREMENTAL}
-UPDATE documents SET metadata = metadata WHERE json_valid(metadata);
-PRAGMA user_version = {FORMAT};
-COMMIT;
-"""
+FILL_METADATA = "UPDATE documents SET metadata = metadata WHERE json_valid(metadata);"
 
-SCHEMA = f"PRAGMA user_version = {FORMAT};{TABLES}{INCREMENTAL}"
+ADDED = {1: TABLES, 2: INCREMENTAL, 3: TEXTS}
+"""What each format has added to those before it."""
 
 
 def make_catalogue(folder: Path, settings: Settings) -> None:
@@ -128,7 +124,7 @@ def _write_draft(draft: Path, settings: Settings) -> None:
     connection = sqlite3.connect(draft, isolation_level=None)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.executescript("BEGIN;" + SCHEMA)
+        connection.executescript(f"BEGIN; PRAGMA user_version = {FORMAT}; {_schema(FORMAT)}")
         connection.executemany("INSERT INTO settings VALUES (?, ?)", settings.as_rows())
         connection.execute("COMMIT")
     finally:
@@ -141,7 +137,7 @@ def _foreign(folder: Path) -> Iterator[Path]:
     return (path for path in folder.iterdir() if not path.name.startswith(ours))
 
 
-def connect_reader(folder: Path) -> sqlite3.Connection:
+def connect_reader(folder: Path, *, may_write: bool = False) -> sqlite3.Connection:
     path = folder / NAME
     if not path.is_file():
         raise IndexStateError(
@@ -149,7 +145,7 @@ def connect_reader(folder: Path) -> sqlite3.Connection:
         )
     with sqlite_errors(folder):
         try:
-            return _connect(path, "mode=ro")
+            return _connect(path, "mode=rw" if may_write else "mode=ro")
         except sqlite3.OperationalError:
             # A folder that can't be written to, as on a read-only disk, where SQLite has no place
             # for its shared memory; nobody can change the file then either.
@@ -163,15 +159,33 @@ def connect_writer(folder: Path) -> sqlite3.Connection:
         connection = _connect(folder / NAME, "mode=rw")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
-        if not is_incremental(connection):
-            connection.executescript(MIGRATE)
+        _migrate(connection)
+        prepare(connection)
         return connection
 
 
-def is_incremental(connection: sqlite3.Connection) -> bool:
-    """False for an index of the first version, to which nothing was written since."""
+def _migrate(connection: sqlite3.Connection) -> None:
+    found = format_of(connection)
+    if found == FORMAT:
+        return
+    filled = FILL_METADATA if found == 1 else ""
+    connection.executescript(
+        f"BEGIN IMMEDIATE; {_schema(FORMAT, max(found, 0))} {filled} PRAGMA user_version = {FORMAT}; COMMIT"
+    )
+
+
+def _schema(upto: int, after: int = 0) -> str:
+    return "".join(ADDED[number] for number in range(after + 1, upto + 1))
+
+
+def format_of(connection: sqlite3.Connection) -> int:
+    """Of an old index it is what it was until somebody writes to it."""
     (found,) = connection.execute("PRAGMA user_version").fetchone()
-    return bool(found > 1)
+    return int(found)
+
+
+def is_incremental(connection: sqlite3.Connection) -> bool:
+    return format_of(connection) > 1
 
 
 def _connect(path: Path, how: str) -> sqlite3.Connection:
@@ -183,7 +197,7 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
         check_same_thread=False,  # it is used by one thread after another
     )
     try:
-        (found,) = connection.execute("PRAGMA user_version").fetchone()
+        found = format_of(connection)
         if found > FORMAT:  # whatever its tables are
             raise IndexStateError(
                 f"{path.parent} has format {found}, this docpruner knows {FORMAT}; "
@@ -207,9 +221,9 @@ def read_settings(connection: sqlite3.Connection) -> Settings:
 
 def has_its_tables(connection: sqlite3.Connection) -> bool:
     """SQLite's own check can't know what the tables should be."""
-    listed = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
+    listed = f"SELECT type, name, tbl_name, sql FROM sqlite_master WHERE {DERIVED} ORDER BY name"
     with closing(sqlite3.connect(":memory:")) as plain:
-        plain.executescript(SCHEMA if is_incremental(connection) else TABLES)
+        plain.executescript(_schema(format_of(connection)))
         wanted = plain.execute(listed).fetchall()
     return bool(connection.execute(listed).fetchall() == wanted)
 

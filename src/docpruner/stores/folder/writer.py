@@ -28,6 +28,7 @@ from docpruner.stores.folder.segments import (
     rows_there,
     segment_path,
 )
+from docpruner.stores.folder.text_index import keep_up, rebuild, tidy_up
 from docpruner.stores.page_map_bytes import pack
 from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage, Tuning
 from docpruner.stores.settings import Settings
@@ -127,6 +128,7 @@ class FolderWriter:
                 "UPDATE documents SET incoming = 0 WHERE incoming AND NOT EXISTS "
                 "(SELECT 1 FROM documents d WHERE d.path = documents.path AND NOT d.incoming)"
             )
+            rebuild(self._connection)  # damaged texts don't tell what to take out of it
 
     def _document(self, record: DocumentRecord) -> int:
         """The row that pages of this version belong to."""
@@ -179,13 +181,18 @@ class FolderWriter:
         rows, page_map = page.vectors.rows, pack(page.provenance)
         special, patches = page.special, page.patches
         segment, start = self._append(rows)
-        checksum = page_checksum(rows, page_map, name, page.number, page.size, special, patches)
+        text = page.text.packed
+        checksum = page_checksum(
+            rows, page_map, name, page.number, page.size, special, patches, text
+        )
         (row,) = self._run(
             NEW_PAGE,
             document, page.number, *map(float, page.size), page.content_hash, page.words_from,
             segment, start, len(rows), special, patches, checksum,
         ).fetchone()  # fmt: skip
         self._run("INSERT INTO maps VALUES (?, ?)", row, page_map)
+        if text:
+            self._run("INSERT INTO texts VALUES (?, ?)", row, text)
 
     def _finish(self, document: int, path: str) -> None:
         """This version is the one; any other of the same file goes."""
@@ -212,6 +219,8 @@ class FolderWriter:
             told = None if progress is None else _counted_on(progress, done, total)
             self._rewrite([segment], lambda page, rows: (rows, page.map), self.settings, told)
             done += pages
+        with self._change():
+            tidy_up(self._connection)
         (free,) = self._run("PRAGMA freelist_count").fetchone()
         (all_of_it,) = self._run("PRAGMA page_count").fetchone()
         if all_of_it < FEW_BLOCKS or free > WORTH_VACUUM * all_of_it:
@@ -362,6 +371,7 @@ class FolderWriter:
             with sqlite_errors(self._folder), transaction(self._connection):
                 yield
                 self._sync_segment()
+                keep_up(self._connection)
         except BaseException as error:
             self._forget_uncommitted()
             if isinstance(error, OSError):

@@ -70,7 +70,8 @@ def best(tokens: FloatArray, corpus: Encoded, each: int) -> tuple[IntArray, Floa
     shares = min(usable_cores(), -(-len(corpus) // LEAST))
     if shares < 2:
         return part((0, len(corpus)))
-    parts = on_all_cores(part, pairwise(np.linspace(0, len(corpus), shares + 1, dtype=int).tolist()))
+    bounds = np.linspace(0, len(corpus), shares + 1, dtype=int).tolist()
+    parts = on_all_cores(part, pairwise(bounds))
     places, values = (np.concatenate(those, axis=1) for those in zip(*parts, strict=True))
     order, highest = _highest(values, each)
     return np.take_along_axis(places, order.astype(np.int64), 1), highest

@@ -16,7 +16,9 @@ from docpruner.stores.folder.text_index import DERIVED, TEXTS, prepare
 from docpruner.stores.settings import Settings
 from docpruner.types import Metadata
 
-FORMAT = 3  # 1: without what INCREMENTAL has, 2: without TEXTS; its first writer adds that
+FORMAT = (
+    3  # 1: without what INCREMENTAL has, 2: without TEXTS and MOVED; its first writer adds that
+)
 NAME = "catalogue.sqlite"
 LOCK = "writer.lock"
 BUSY_SECONDS = 30.0
@@ -99,9 +101,26 @@ END;
 )
 """Makes what has changed cheap to read, however much there is."""
 
+MOVED = """
+CREATE TABLE moved (  -- where a rewriting of all pages has written them to
+    page INTEGER PRIMARY KEY REFERENCES pages ON DELETE CASCADE,
+    segment INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    vectors INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    map BLOB  -- NULL if it is as it was
+);
+CREATE INDEX moved_by_place ON moved (segment, start);
+CREATE TABLE moved_segments (  -- of a rewriting that is not finished
+    id INTEGER PRIMARY KEY,
+    rows INTEGER NOT NULL,
+    settings TEXT NOT NULL  -- of the index, when it will be
+);
+"""
+
 FILL_METADATA = "UPDATE documents SET metadata = metadata WHERE json_valid(metadata);"
 
-ADDED = {1: TABLES, 2: INCREMENTAL, 3: TEXTS}
+ADDED = {1: TABLES, 2: INCREMENTAL, 3: TEXTS + MOVED}
 """What each format has added to those before it."""
 
 
@@ -169,8 +188,9 @@ def _migrate(connection: sqlite3.Connection) -> None:
     if found == FORMAT:
         return
     filled = FILL_METADATA if found == 1 else ""
+    added = _schema(FORMAT, max(found, 0))
     connection.executescript(
-        f"BEGIN IMMEDIATE; {_schema(FORMAT, max(found, 0))} {filled} PRAGMA user_version = {FORMAT}; COMMIT"
+        f"BEGIN IMMEDIATE; {added} {filled} PRAGMA user_version = {FORMAT}; COMMIT"
     )
 
 

@@ -24,7 +24,7 @@ from docpruner.stores.folder.catalogue import (
     sqlite_errors,
     transaction,
 )
-from docpruner.stores.folder.page_row import PageRow, page_rows
+from docpruner.stores.folder.page_row import PLACED, PageRow, fitting, page_rows
 from docpruner.stores.folder.segments import mapped_rows, rows_there
 from docpruner.stores.folder.text_index import has_fts5, is_sound, is_there, prepare
 from docpruner.stores.page_map_bytes import unpack
@@ -39,14 +39,18 @@ def measure(connection: sqlite3.Connection, folder: Path) -> Stats:
     run = connection.execute
     settings = read_settings(connection)
     pages = run(
-        "SELECT p.vectors, p.special, p.patches, p.words_from = 'nowhere' FROM pages p "
-        "JOIN documents d ON d.id = p.document WHERE NOT d.incoming"
+        fitting(
+            connection,
+            "SELECT coalesce(v.vectors, p.vectors), p.special, p.patches, p.words_from = 'nowhere' "
+            f"FROM {PLACED} JOIN documents d ON d.id = p.document WHERE NOT d.incoming",
+        )
     ).fetchall()
     documents, expected = run(
         "SELECT count(*), coalesce(sum(pages), 0) FROM documents WHERE NOT incoming"
     ).fetchone()
     (rows,) = run("SELECT coalesce(sum(rows), 0) FROM segments").fetchone()
-    (live,) = run("SELECT coalesce(sum(vectors), 0) FROM pages").fetchone()
+    total = f"SELECT coalesce(sum(coalesce(v.vectors, p.vectors)), 0) FROM {PLACED}"
+    (live,) = run(fitting(connection, total)).fetchone()
     besides, empty = _besides(connection, folder)
     texts, of_text = _texts(connection)
     with believed(folder):
@@ -77,8 +81,10 @@ def _texts(connection: sqlite3.Connection) -> tuple[int, int]:
         "SELECT coalesce(sum(length(packed) > 1), 0), coalesce(sum(length(packed)), 0) FROM texts"
     ).fetchone()
     if is_there(connection):
-        size += sum(run(f"SELECT coalesce(sum(length({what})), 0) FROM words_{where}").fetchone()[0]
-            for where, what in (("data", "block"), ("docsize", "sz"), ("idx", "term")))
+        size += sum(
+            run(f"SELECT coalesce(sum(length({what})), 0) FROM words_{where}").fetchone()[0]
+            for where, what in (("data", "block"), ("docsize", "sz"), ("idx", "term"))
+        )
     return int(pages), int(size)
 
 
@@ -156,9 +162,7 @@ def _is_current(folder: Path, page: PageRow) -> bool:
     """False if a writer has moved or removed the page since it was read, and its rows with it."""
     connection = connect_reader(folder)
     try:
-        now = connection.execute(
-            f"{page_rows(connection)} WHERE p.id = ?", (page.id,)
-        ).fetchone()
+        now = connection.execute(f"{page_rows(connection)} WHERE p.id = ?", (page.id,)).fetchone()
         return bool(now == page)
     finally:
         connection.close()

@@ -64,19 +64,35 @@ class PageRow(NamedTuple):
 
 KINDS = (int, str, int, float, float, bytes, str, int, int, int, int, int, int, bytes, bytes)
 
-PAGE_ROWS = """SELECT p.id, d.path, p.number, p.width, p.height, p.content, p.words_from, p.segment,
-    p.start, p.vectors, p.special, p.patches, p.checksum, m.map, coalesce(t.packed, x'')
-    FROM pages p LEFT JOIN documents d ON d.id = p.document LEFT JOIN maps m ON m.page = p.id
+PLACED = "pages p LEFT JOIN moved v ON v.page = p.id AND v.segment IN (SELECT id FROM segments)"
+"""Pages, and where they lie if that is not written into them yet (`rewriting`)."""
+
+PAGE_ROWS = f"""SELECT p.id, d.path, p.number, p.width, p.height, p.content, p.words_from,
+    coalesce(v.segment, p.segment), coalesce(v.start, p.start), coalesce(v.vectors, p.vectors),
+    p.special, p.patches, coalesce(v.checksum, p.checksum), coalesce(v.map, m.map),
+    coalesce(t.packed, x'')
+    FROM {PLACED}
+    LEFT JOIN documents d ON d.id = p.document LEFT JOIN maps m ON m.page = p.id
     LEFT JOIN texts t ON t.page = p.id """
 """Selects what a `PageRow` has."""
 
 NO_TEXTS = "(SELECT NULL AS page, NULL AS packed)"
+NONE_MOVED = (
+    "(SELECT NULL AS page, NULL AS segment, NULL AS start, NULL AS vectors, NULL AS checksum, "
+    "NULL AS map)"
+)
 
 
 def page_rows(connection: sqlite3.Connection) -> str:
-    """`PAGE_ROWS`, also of an index that was made before there were texts."""
+    return fitting(connection, PAGE_ROWS)
+
+
+def fitting(connection: sqlite3.Connection, statement: str) -> str:
+    """A statement, also for an index that was made before there were texts, or anything moved."""
     (found,) = connection.execute("PRAGMA user_version").fetchone()
-    return PAGE_ROWS if found > 2 else PAGE_ROWS.replace("texts", NO_TEXTS)
+    if found > 2:
+        return statement
+    return statement.replace("texts", NO_TEXTS).replace("moved", NONE_MOVED)
 
 
 def page_checksum(

@@ -56,7 +56,9 @@ class StoredPage:
     vectors: Encoded
     provenance: PageMap
     content_hash: bytes = b""  # of what an encoder sees of it, empty if unknown
-    text: PageText = PageText()  # of the text layer or OCR; empty if it is not stored
+    text: PageText = field(
+        default_factory=PageText
+    )  # of the text layer or OCR; empty if it is not stored
 
     @property
     def name(self) -> str:

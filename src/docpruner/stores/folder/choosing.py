@@ -14,7 +14,6 @@ from docpruner.stores.folder.catalogue import BASENAME, is_incremental
 from docpruner.stores.folder.listing import Listing
 from docpruner.types import BoolArray, Filter, as_text
 
-
 LARGEST = (1 << 63) - 1  # number that SQLite knows
 
 

@@ -44,6 +44,8 @@ WORDS = """CREATE VIRTUAL TABLE words USING fts5(
 DERIVED = "name <> 'words' AND name NOT GLOB 'words_*'"
 """Of the entries in `sqlite_master`, those that are not the full-text index's."""
 
+FEW_BLOCKS = 250  # of 4 kB: up to there it is made as small as it can be with every commit, so that
+# what a budget counts is what stays; a larger one merges its parts by and by
 DAMAGED = 267  # SQLITE_CORRUPT_VTAB: what FTS5 says of its own tables
 
 
@@ -88,6 +90,8 @@ def keep_up(connection: sqlite3.Connection) -> None:
             "JOIN plain_texts t ON t.page = u.page WHERE u.gone IS NULL"
         )
         run("DELETE FROM unlisted")
+        if not _any(connection, f"SELECT 1 FROM words_data LIMIT 1 OFFSET {FEW_BLOCKS}"):
+            run("INSERT INTO words (words) VALUES ('optimize')")
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode != DAMAGED:
             raise
@@ -156,7 +160,8 @@ def _summed_up(connection: sqlite3.Connection, schema: str, table: str) -> Itera
         f"FROM temp.{table}_places GROUP BY term"
     )
     yield from run(f"SELECT id, sz FROM {schema}.{table}_docsize ORDER BY id")
-    yield from run(f"SELECT block FROM {schema}.{table}_data WHERE id = 1")  # their averages
+    averages = f"SELECT block FROM {schema}.{table}_data WHERE id = 1"
+    yield from run(f"{averages} AND EXISTS (SELECT 1 FROM texts)")
 
 
 def match_of(query: str) -> str:

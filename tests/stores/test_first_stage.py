@@ -21,6 +21,7 @@ from docpruner.stores.folder import store as folder_store
 from docpruner.stores.folder.array_file import read_arrays, write_arrays
 from docpruner.stores.folder.catalogue import INCREMENTAL
 from docpruner.stores.folder.store import FolderStore
+from docpruner.stores.folder.text_index import TEXTS
 from docpruner.stores.records import Tuning
 from docpruner.types import Filter
 from stores.made import commit, create_folder, document, made_page, unit_vectors
@@ -423,7 +424,8 @@ def test_a_catalogue_of_the_first_version_gets_what_it_lacks(store):
     expected = ranked(store, query())
     store.close()
     with sqlite3.connect(store.folder / "catalogue.sqlite") as old:
-        for kind, name in re.findall(r"CREATE (TRIGGER|INDEX|TABLE) (\w+)", INCREMENTAL)[::-1]:
+        added = re.findall(r"CREATE (TRIGGER|INDEX|VIEW|TABLE) (\w+)", INCREMENTAL + TEXTS)
+        for kind, name in added[::-1]:
             old.execute(f"DROP {kind} IF EXISTS {name}")
         old.execute("PRAGMA user_version = 1")
     by_year = Filter(metadata={"year": "2024", "tags": "b"})

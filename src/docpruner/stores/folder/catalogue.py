@@ -156,7 +156,7 @@ def _foreign(folder: Path) -> Iterator[Path]:
     return (path for path in folder.iterdir() if not path.name.startswith(ours))
 
 
-def connect_reader(folder: Path, *, may_write: bool = False) -> sqlite3.Connection:
+def connect_reader(folder: Path) -> sqlite3.Connection:
     path = folder / NAME
     if not path.is_file():
         raise IndexStateError(
@@ -164,7 +164,7 @@ def connect_reader(folder: Path, *, may_write: bool = False) -> sqlite3.Connecti
         )
     with sqlite_errors(folder):
         try:
-            return _connect(path, "mode=rw" if may_write else "mode=ro")
+            return _connect(path, "mode=ro")
         except sqlite3.OperationalError:
             # A folder that can't be written to, as on a read-only disk, where SQLite has no place
             # for its shared memory; nobody can change the file then either.
@@ -187,11 +187,8 @@ def _migrate(connection: sqlite3.Connection) -> None:
     found = format_of(connection)
     if found == FORMAT:
         return
-    filled = FILL_METADATA if found == 1 else ""
-    added = _schema(FORMAT, max(found, 0))
-    connection.executescript(
-        f"BEGIN IMMEDIATE; {added} {filled} PRAGMA user_version = {FORMAT}; COMMIT"
-    )
+    lacks = _schema(FORMAT, max(found, 0)) + (FILL_METADATA if found == 1 else "")
+    connection.executescript(f"BEGIN IMMEDIATE; {lacks} PRAGMA user_version = {FORMAT}; COMMIT")
 
 
 def _schema(upto: int, after: int = 0) -> str:

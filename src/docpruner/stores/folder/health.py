@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -26,7 +25,7 @@ from docpruner.stores.folder.catalogue import (
 )
 from docpruner.stores.folder.page_row import PLACED, PageRow, fitting, page_rows
 from docpruner.stores.folder.segments import mapped_rows, rows_there
-from docpruner.stores.folder.text_index import has_fts5, is_sound, is_there, prepare
+from docpruner.stores.folder.text_index import differs, has_fts5, is_there
 from docpruner.stores.page_map_bytes import unpack
 from docpruner.stores.records import Damage, Stats
 from docpruner.stores.totals import summed_up
@@ -143,19 +142,19 @@ def _verdict(connection: sqlite3.Connection) -> str:
 
 
 def text_index_is_sound(folder: Path) -> bool:
-    """Whether full-text search has all words that are stored, and no others; also if there is
-    none, or if that can't be told, as on a read-only disk."""
-    if not os.access(folder, os.W_OK):
-        return True
-    with sqlite_errors(folder), closing(connect_reader(folder, may_write=True)) as connection:
+    """Whether full-text search has all words that are stored, and no others. Where there is no
+    FTS5, nobody can tell, or would search."""
+    with (
+        sqlite_errors(folder),
+        closing(connect_reader(folder)) as connection,
+        transaction(connection, "DEFERRED"),
+    ):
         if format_of(connection) < FORMAT or not has_fts5(connection):
             return True
-        prepare(connection)
-        with transaction(connection, "DEFERRED"):
-            if not is_there(connection):
-                (texts,) = connection.execute("SELECT count(*) FROM texts").fetchone()
-                return not texts
-            return is_sound(connection)
+        if not is_there(connection):
+            (texts,) = connection.execute("SELECT count(*) FROM texts").fetchone()
+            return not texts
+        return not differs(connection)
 
 
 def _is_current(folder: Path, page: PageRow) -> bool:

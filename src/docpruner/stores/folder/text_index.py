@@ -9,7 +9,8 @@ what it has noted is seen to by the next writer that has it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 from docpruner.errors import DamagedIndexError, IndexStateError
@@ -43,6 +44,8 @@ WORDS = """CREATE VIRTUAL TABLE words USING fts5(
 DERIVED = "name <> 'words' AND name NOT GLOB 'words_*'"
 """Of the entries in `sqlite_master`, those that are not the full-text index's."""
 
+FEW_BLOCKS = 250  # of 4 kB: up to there it is made as small as it can be with every commit, so that
+# what a budget counts is what stays; a larger one merges its parts by and by
 DAMAGED = 267  # SQLITE_CORRUPT_VTAB: what FTS5 says of its own tables
 
 
@@ -87,6 +90,8 @@ def keep_up(connection: sqlite3.Connection) -> None:
             "JOIN plain_texts t ON t.page = u.page WHERE u.gone IS NULL"
         )
         run("DELETE FROM unlisted")
+        if not _any(connection, f"SELECT 1 FROM words_data LIMIT 1 OFFSET {FEW_BLOCKS}"):
+            run("INSERT INTO words (words) VALUES ('optimize')")
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode != DAMAGED:
             raise
@@ -124,6 +129,39 @@ def is_sound(connection: sqlite3.Connection) -> bool:
             raise
         return False
     return True
+
+
+def differs(connection: sqlite3.Connection) -> bool:
+    """Whether it has other words than one made from the texts just now.
+
+    Compared are the places of every word, summed up for each, and the lengths of all texts. Only
+    reads, and leaves temporary tables to a connection that is about to be closed.
+    """
+    run = connection.execute
+    prepare(connection)
+    try:
+        run(WORDS.replace("words", "temp.fresh").replace("'plain_texts'", "''"))
+        run("INSERT INTO temp.fresh (rowid, text) SELECT page, text FROM plain_texts")
+        kept, made = (
+            _summed_up(connection, *which) for which in (("main", "words"), ("temp", "fresh"))
+        )
+        return any(one != other for one, other in zip_longest(kept, made))
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode != DAMAGED:
+            raise
+        return True
+
+
+def _summed_up(connection: sqlite3.Connection, schema: str, table: str) -> Iterator[object]:
+    run = connection.execute
+    run(f"CREATE VIRTUAL TABLE temp.{table}_places USING fts5vocab({schema}, {table}, instance)")
+    yield from run(
+        "SELECT term, count(*), sum((doc * 31 + offset) * (offset + 1) % 1000003) "
+        f"FROM temp.{table}_places GROUP BY term"
+    )
+    yield from run(f"SELECT id, sz FROM {schema}.{table}_docsize ORDER BY id")
+    averages = f"SELECT block FROM {schema}.{table}_data WHERE id = 1"
+    yield from run(f"{averages} AND EXISTS (SELECT 1 FROM texts)")
 
 
 def match_of(query: str) -> str:

@@ -54,7 +54,7 @@ from docpruner.stores.records import (
     Tuning,
 )
 from docpruner.stores.settings import Settings
-from docpruner.types import Filter, Metadata, PageEmbedding, Prompt, is_named
+from docpruner.types import Filter, Metadata, Mode, PageEmbedding, Prompt, is_named
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -570,6 +570,7 @@ class Index:
         pages: PageRange | None = None,
         metadata: Metadata | None = None,
         exact: bool = False,
+        mode: Mode = "vectors",
     ) -> list[Hit]:
         """The `k` best pages for a query, the best first.
 
@@ -582,10 +583,14 @@ class Index:
         metadata: only documents that have these values.
         exact: score every page. An index of many pages otherwise chooses those that are worth it
             by its first stage, and may miss one in a hundred of the best (see `tune`).
+        mode: "vectors" compares what the encoder made of the pages, "text" looks for the words of
+            the query in the words of the pages (BM25), "hybrid" goes by both. The score of a hit is
+            the sum over the query's words of their similarities, the BM25 score, or the two
+            together in deviations from their means: it compares pages of one search and no others.
         """
         question = self._question(query, vectors, image)
         which = Filter(_globs(documents), pages, metadata)
-        return find(self._store, [question], k, which, exact=exact, files=self._files)[0]
+        return find(self._store, [question], k, which, exact=exact, mode=mode, files=self._files)[0]
 
     def search_many(
         self,
@@ -596,11 +601,12 @@ class Index:
         pages: PageRange | None = None,
         metadata: Metadata | None = None,
         exact: bool = False,
+        mode: Mode = "vectors",
     ) -> list[list[Hit]]:
         """As `search`, for many queries in one pass over the index."""
         which = Filter(_globs(documents), pages, metadata)
         asked = self._questions(queries)
-        return find(self._store, asked, k, which, exact=exact, files=self._files)
+        return find(self._store, asked, k, which, exact=exact, mode=mode, files=self._files)
 
     def hit(self, query: str, document: str, number: int) -> Hit | None:
         """What one page has to say to a query; None if it is not in the index."""

@@ -50,7 +50,7 @@ class Hit:
 
     document: str  # the file's path, or the name it was added under
     page: int  # from 1
-    score: float
+    score: float  # by what the search went by; compares pages of one search
     matches: tuple[Match, ...]  # one for each vector of the query, in its order
     metadata: Metadata = field(default_factory=dict)  # of the document
     size: tuple[float, float] = (0.0, 0.0)  # of the page: points of a PDF, pixels of an image

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Protocol
+from typing import Protocol, get_args
 
 import numpy as np
 
 from docpruner.encoders.registry import Encoder
-from docpruner.errors import ScoringError
+from docpruner.errors import IndexStateError, ScoringError
 from docpruner.hits import Hit, Match, PageFiles
 from docpruner.search.filters import named_exactly
+from docpruner.search.hybrid import rank_by_both
 from docpruner.similarities import best, rotated
 from docpruner.stores.contract import Reader, Store
-from docpruner.stores.records import PageName, StoredPage
-from docpruner.types import Filter, FloatArray, Metadata, Word
+from docpruner.stores.records import PageName, RankedPage, StoredPage
+from docpruner.types import Filter, FloatArray, Metadata, Mode, Word
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +65,7 @@ def find(
     among: Sequence[Collection[PageName]] | None = None,
     first_stage: FirstStage | None = None,
     exact: bool = False,
+    mode: Mode = "vectors",
     files: PageFiles | None = None,
 ) -> list[list[Hit]]:
     """For each question its `k` best pages, the best first; all that is read is of one moment.
@@ -71,7 +73,11 @@ def find(
     Ranked are all pages that `which` allows, or of those the ones that are `among` the candidates,
     or that a `first_stage` chooses: this one, or else the store's, if it has one and `exact` is
     false. Scores are exact in any case. `files` is where hits read their words and pictures from.
+    A `mode` other than vectors needs questions that are texts, and knows no `among` nor a
+    `first_stage` of one's own; `hit.score` then is what full-text search gives, or both together.
     """
+    if mode not in get_args(Mode):
+        raise ScoringError(f"no mode {mode!r}; there are: {', '.join(get_args(Mode))}")
     if k < 1:
         raise ScoringError(f"k={k} must be at least 1")
     if not asked:
@@ -81,7 +87,10 @@ def find(
         chosen = named_exactly(which or Filter(), reader)
         if first_stage is not None:
             among = first_stage.candidates(reader, queries, chosen)
-        ranked = reader.rank(queries, k, chosen, among, exact=exact)
+        if mode == "vectors":
+            ranked = reader.rank(queries, k, chosen, among, exact=exact)
+        else:
+            ranked = _by_text(store, reader, asked, k, chosen, exact=exact, alone=mode == "text")
         names = {page.document for pages in ranked for page in pages}
         entries = map(reader.document, names)
         metadata = {entry.name: entry.metadata for entry in entries if entry is not None}
@@ -95,6 +104,39 @@ def find(
                     hits.append(replace(hit, files=files))
             found.append(hits)
     return found
+
+
+def _by_text(
+    store: Store,
+    reader: Reader,
+    asked: Sequence[Question],
+    k: int,
+    which: Filter,
+    *,
+    exact: bool,
+    alone: bool,
+) -> list[list[RankedPage]]:
+    texts = [question.text for question in asked]
+    if not all(texts):
+        raise ScoringError("a search by text needs a query in words, not vectors or a picture")
+    if alone:
+        ranked = [reader.rank_text(text, k, which) for text in texts]
+    else:
+        queries = [question.vectors for question in asked]
+        ranked = rank_by_both(reader, texts, queries, k, which, exact=exact)
+    if not any(ranked) or not alone:
+        _require_text(store, reader)
+    return ranked
+
+
+def _require_text(store: Store, reader: Reader) -> None:
+    stats = reader.stats()
+    if stats.pages and not stats.pages_with_text:
+        why = "as it was made by an earlier version" if stats.settings.text else "by --no-text"
+        raise IndexStateError(
+            f"{store.location} has no words stored, {why}: search it by vectors, or index the "
+            "documents into another index"
+        )
 
 
 def hit_of(question: Question, page: StoredPage, score: float, metadata: Metadata) -> Hit:

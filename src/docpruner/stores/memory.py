@@ -184,7 +184,7 @@ class MemoryReader:
             expected_pages=sum(version.record.pages for version in documents),
             bytes_on_disk=sum(page.vectors.nbytes + len(page.text.packed) for page in pages),
             bytes_besides=sum(len(page.text.packed) for page in pages),
-            pages_with_text=sum(bool(page.text) for page in pages),
+            pages_with_text=sum(page.text.is_stored for page in pages),
             bytes_of_text=sum(len(page.text.packed) for page in pages),
         )
 

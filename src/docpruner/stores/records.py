@@ -138,7 +138,7 @@ class Stats:
     pruned_histogram: list[int]  # pages in ten equal steps from 0 to 1
     bytes_besides: int = 0  # of all but the vectors, when compacted
     bytes_empty: int = 0  # of those, what an index without pages takes too
-    pages_with_text: int = 0  # whose words are stored
+    pages_with_text: int = 0  # whose words are stored, also where there are none
     bytes_of_text: int = 0  # of these words, and of what full-text search needs; they are besides
 
 

@@ -76,9 +76,7 @@ def _texts(connection: sqlite3.Connection) -> tuple[int, int]:
     if format_of(connection) < FORMAT:
         return 0, 0
     run = connection.execute
-    pages, size = run(
-        "SELECT coalesce(sum(length(packed) > 1), 0), coalesce(sum(length(packed)), 0) FROM texts"
-    ).fetchone()
+    pages, size = run("SELECT count(*), coalesce(sum(length(packed)), 0) FROM texts").fetchone()
     if is_there(connection):
         size += sum(
             run(f"SELECT coalesce(sum(length({what})), 0) FROM words_{where}").fetchone()[0]

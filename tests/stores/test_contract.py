@@ -40,16 +40,31 @@ from stores.made import (
 
 LOCATIONS = {
     "folder": "{}/index",
+    "lance": "lance://{}/index",
+    "lance-s3": "lance+s3://indexes{}/index",
     "memory": "memory://{}",
     "one-file": "one-file://{}/index.pickle",  # examples/one_file_store.py
 }
+
+SEVERAL_WRITERS = "several processes may write to it at once; tests/stores/test_lance.py has them"
+NEED_NOT = {
+    ("lance", "test_a_second_writer_waits_in_vain_and_says_so"): SEVERAL_WRITERS,
+    ("lance-s3", "test_a_second_writer_waits_in_vain_and_says_so"): SEVERAL_WRITERS,
+}
+"""What a store does not do, and why: the only tests that are left out."""
 
 EXACTNESS = dict.fromkeys(CODEC_NAMES, 1e-4) | {"float32": 1e-6, "float16": 1e-6}  # a query vector
 REPORT, NOTES = "/data/2024/report.pdf", "/data/2023/notes [old].pdf"
 
 
 @pytest.fixture(params=LOCATIONS)
-def location(request, tmp_path, other_package) -> str:  # noqa: ARG001  # brings its store
+def location(request, tmp_path, other_package, monkeypatch) -> str:  # noqa: ARG001  # brings its store
+    reason = NEED_NOT.get((request.param, request.function.__name__))
+    if reason is not None:
+        pytest.skip(reason)
+    if request.param == "lance-s3":
+        for name, value in request.getfixturevalue("s3").environment.items():
+            monkeypatch.setenv(name, value)
     return LOCATIONS[request.param].format(tmp_path)
 
 
@@ -422,6 +437,48 @@ def test_only_candidates_are_ranked_for_each_query_its_own(store):
         )
     assert [page.name for page in first] == [("a.pdf", 2)]
     assert [(page.name, page.score) for page in second] == [(("a.pdf", 3), 1.0)]
+
+
+def texts_found(store: Store, query: str, k: int = 10, which: Filter | None = None) -> list[str]:
+    with store.reader() as reader:
+        best = reader.rank_text(query, k, which or Filter())
+    assert [page.score for page in best] == sorted((p.score for p in best), reverse=True)
+    return [f"{page.document}#{page.number}" for page in best]
+
+
+def test_the_words_of_a_page_come_back_as_they_were(store):
+    page = made_page(1, [X], text="Größe der Häfen 港 end")
+    commit(store, document("a.pdf", [page, made_page(2, [Y])]))
+    assert page_of(store, "a.pdf", 1).text == page.text
+    assert page_of(store, "a.pdf", 1).text.plain == "Größe der Häfen 港 end"
+    assert not page_of(store, "a.pdf", 2).text
+
+
+def test_pages_are_found_by_their_words(store):
+    """Rarer words and more of them count for more; a page without any is not found."""
+    texts = ["harbour tide", "harbour crane crane", "harbour", "ferry", "ballast", ""]
+    pages = [made_page(n, [X], text=text) for n, text in enumerate(texts, 1)]
+    commit(store, document("a.pdf", pages))
+    assert texts_found(store, "Crane") == ["a.pdf#2"]
+    assert texts_found(store, "crane tide!")[:2] == ["a.pdf#2", "a.pdf#1"]
+    assert sorted(texts_found(store, "the harbour")) == ["a.pdf#1", "a.pdf#2", "a.pdf#3"]
+    assert texts_found(store, "cran") == texts_found(store, "?!") == []
+
+
+def test_words_are_searched_where_a_filter_allows_and_in_finished_versions(store):
+    def pages(*texts):
+        return [made_page(n, [X], text=text) for n, text in enumerate(texts, 1)]
+
+    many = [document(f"{n:02}.pdf", pages("quay quay quay")) for n in range(30)]
+    commit(store, document("a.pdf", pages("quay", "quay"), metadata={"year": 1}), *many)
+    commit(store, document("a.pdf", pages("wharf"), of=2, version="second", finished=False))
+    assert texts_found(store, "quay", which=Filter(metadata={"year": 1})) == ["a.pdf#1", "a.pdf#2"]
+    assert texts_found(store, "quay", 1, Filter(documents=("a*",), pages=(2, 9))) == ["a.pdf#2"]
+    assert len(texts_found(store, "quay", 100)) == 32
+    assert texts_found(store, "wharf") == []
+    with store.writer() as writer:
+        writer.delete(["a.pdf"])
+    assert texts_found(store, "quay", which=Filter(documents=("a*",))) == []
 
 
 def test_a_query_of_another_dimension_is_refused(store):

@@ -712,13 +712,14 @@ class Index:
     def compact(self, *, wait: float = WAIT, progress: Progress | None = None) -> int:
         """Give back the room of deleted and replaced pages; returns the bytes freed.
 
-        The first stage of a large index is renewed if it is damaged or has become old.
+        The first stage of a large index is renewed if it is damaged or has become old. A store that
+        keeps versions may give room back only when nobody can be reading the old ones any more.
         """
         before = self.stats().bytes_on_disk
         if isinstance(self._store, Compactable):
             self._store.compact(wait=wait, progress=progress)
         self._update_first_stage(wait, progress)
-        return before - self.stats().bytes_on_disk
+        return max(0, before - self.stats().bytes_on_disk)
 
     def first_stage(self) -> FirstStageState | None:
         """The first stage, by which a search chooses the pages that it scores; None if there is

@@ -7,9 +7,13 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from docpruner.errors import DamagedIndexError, ScoringError
-from docpruner.stores.bm25 import words_in
 from docpruner.stores.lance_store.lance_listing import Listing, Numbers
-from docpruner.stores.lance_store.lance_rows import STORED, page_checksum, stored_page
+from docpruner.stores.lance_store.lance_rows import (
+    STORED,
+    page_checksum,
+    searched_words,
+    stored_page,
+)
 from docpruner.stores.lance_store.lance_scoring import RowCache, scores_of
 from docpruner.stores.ranking import best_pages
 from docpruner.stores.records import (
@@ -142,11 +146,12 @@ class LanceReader:
         """By Lance's BM25. It knows none of our filters, so more is asked for until there is
         enough, and until no page that is left out can have the score of the last one."""
         documents = self._allowed_documents(which)
-        if not words_in(query) or not documents or k < 1:
+        words = searched_words(query)
+        if not words or not documents or k < 1:
             return []
         limit = 4 * k
         while True:
-            found = self._listing.table.search_words(query, ("document", "number"), limit)
+            found = self._listing.table.search_words(words, ("document", "number"), limit)
             rows = list(zip(*(column.to_pylist() for column in found.columns), strict=True))
             best = sorted(
                 (-score, documents[document], number)

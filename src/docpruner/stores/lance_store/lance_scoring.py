@@ -119,9 +119,7 @@ def _all(table: LanceTable, pages: FragmentRows, width: int) -> tuple[Rows, Span
     return parts[0] if len(parts) == 1 else np.concatenate(parts), spans
 
 
-def _streamed(
-    listing: Listing, pages: FragmentRows, places: Numbers, scored: Scored
-) -> FloatArray:
+def _streamed(listing: Listing, pages: FragmentRows, places: Numbers, scored: Scored) -> FloatArray:
     """A batch at a time, for what has no room in memory."""
     scores, first = [], 0
     for batch in listing.table.scan(["rows"], [pages.fragment]):

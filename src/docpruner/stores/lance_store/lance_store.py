@@ -16,7 +16,7 @@ from docpruner.stores.lance_store.lance_reader import LanceReader
 from docpruner.stores.lance_store.lance_rows import FORMAT, settings_table
 from docpruner.stores.lance_store.lance_scoring import RowCache
 from docpruner.stores.lance_store.lance_table import ConflictError, LanceTable, uri_of
-from docpruner.stores.lance_store.lance_upkeep import damages, merged, merges
+from docpruner.stores.lance_store.lance_upkeep import changed_documents, damages, merged, merges
 from docpruner.stores.lance_store.lance_writer import LanceWriter
 from docpruner.stores.records import Damage, IndexVersion
 from docpruner.stores.settings import Settings
@@ -34,9 +34,7 @@ class LanceStore:
     With a `pinned` table it is the index as it was at that version, to be read only.
     """
 
-    def __init__(
-        self, location: str, table: LanceTable, pinned: LanceTable | None = None
-    ) -> None:
+    def __init__(self, location: str, table: LanceTable, pinned: LanceTable | None = None) -> None:
         self.location = location
         self._table, self._pinned = table, pinned
         self._latest: Listing | None = None
@@ -134,10 +132,13 @@ class LanceStore:
     def verify(
         self, *, isolate: bool = True, wait: float = WAIT, progress: Progress | None = None
     ) -> list[Damage]:
-        found = list(damages(self.listing(), progress))
-        if found and isolate:
+        listing = self.listing()
+        found = list(damages(listing, progress))
+        documents = changed_documents(listing)
+        if isolate and (found or documents):
             with self.writer(wait) as writer:
-                writer.delete_pages([(document, number) for document, number, _ in found])
+                pages = {(document, number) for document, number, _ in found}
+                writer.isolate(pages, documents)
         return [damage for *_, damage in found]
 
     def compact(self, *, wait: float = WAIT, progress: Progress | None = None) -> None:

@@ -11,22 +11,18 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
+import lance
+import pyarrow as pa
+from lance.commit import CommitConflictError
+from lance.fragment import FragmentMetadata, write_fragments
+from lance.query import MatchQuery
+
 from docpruner.errors import (
     DamagedIndexError,
     DocPrunerError,
     IndexStateError,
     IndexWriteError,
-    MissingExtraError,
 )
-
-try:
-    import lance
-    import pyarrow as pa
-    from lance.commit import CommitConflictError
-    from lance.fragment import FragmentMetadata, write_fragments
-    from lance.query import MatchQuery
-except ImportError as error:
-    raise MissingExtraError("an index in Lance", "lance") from error
 
 FRAGMENT_BYTES = 64 << 20  # of a file of rows, at most
 BATCH_BYTES = 16 << 20  # of what is read at a time
@@ -34,6 +30,7 @@ UNWRITABLE = ("No space left", "Permission denied", "Read-only file", "Not a dir
 WORDS = "words"  # the column that texts are searched in
 
 _PLACE_IN_RUST = re.compile(r",? ?/[\w./-]+\.rs:\d+:\d+")
+_CODE_OF_S3 = re.compile(r"<Code>(\w+)</Code>")
 _S3 = "lance+s3://"
 
 
@@ -278,7 +275,9 @@ def lance_errors(location: str) -> Iterator[None]:
 
 
 def _in_our_words(location: str, said: str) -> DocPrunerError:
-    reason = " ".join(_PLACE_IN_RUST.sub("", said).split())[:300]
+    code = _CODE_OF_S3.search(said)
+    reason = " ".join(_PLACE_IN_RUST.sub("", said).split()).rpartition(" - ")[2][:300]
+    reason = reason if code is None else code[1]
     if "NoSuchBucket" in said:
         bucket = location.removeprefix(_S3).partition("/")[0]
         return IndexStateError(
@@ -291,22 +290,23 @@ def _in_our_words(location: str, said: str) -> DocPrunerError:
         )
     if location.startswith(_S3) and "Not Found" not in said and "S3 error" in said:
         return IndexStateError(
-            f"{location} can't be reached{_endpoint()} ({reason}); check the server and the network, "
-            "AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. What was committed is "
-            "safe: run again"
+            f"{location} can't be reached{_endpoint()} ({reason}); check the server and the "
+            "network, AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. What was "
+            "committed is safe: run again"
         )
     if any(text in said for text in UNWRITABLE):
         return IndexWriteError(
-            f"{location} can't be written ({reason}). What was committed before is safe; make room, "
-            "or choose another place"
+            f"{location} can't be written ({reason}). What was committed before is safe; make "
+            "room, or choose another place"
         )
     if "not found" in said.casefold():
         return IndexStateError(
             f"{location}: a file is gone ({reason}). If the index was compacted meanwhile, try "
-            f"again; else run: docpruner verify {location}"
+            "again; else restore it from a copy, or index the documents again into another"
         )
     return DamagedIndexError(
-        f"{location} can't be read ({reason}); run: docpruner verify {location}"
+        f"{location} can't be read ({reason}); run: docpruner verify {location}, or restore it "
+        "from a copy"
     )
 
 

@@ -29,12 +29,7 @@ def damages(
     listing: Listing, progress: Progress | None = None
 ) -> Iterator[tuple[int, int, Damage]]:
     """Every page that is not as it was written, with the number of its document and its own."""
-    changed = {
-        number
-        for rows in listing.of_documents
-        for number, content, entry, checksum in rows.entries
-        if document_checksum(number, content, entry) != checksum
-    }
+    changed = changed_documents(listing)
     done, total = 0, len(listing.document)
     for rows in listing.of_pages:
         for place, reason in enumerate(_reasons(listing, rows)):
@@ -48,6 +43,16 @@ def damages(
             done += 1
             if progress is not None:
                 progress(done, total)
+
+
+def changed_documents(listing: Listing) -> set[int]:
+    """The numbers of those whose entries are not as they were written."""
+    return {
+        number
+        for rows in listing.of_documents
+        for number, content, entry, checksum in rows.entries
+        if document_checksum(number, content, entry) != checksum
+    }
 
 
 def _reasons(listing: Listing, rows: FragmentRows) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +81,7 @@ class Draft:
         numbers: dict[int, set[int]] = {}
         for document, number in self.pages:
             numbers.setdefault(document, set()).add(number)
-        old = [each for each in self.dropped | numbers.keys() if each in listing.by_id]
+        old = sorted(self.dropped | numbers.keys())
         for place in np.flatnonzero(np.isin(listing.document, np.array(old, np.int64))).tolist():
             document = int(listing.document[place])
             if document in self.dropped or int(listing.number[place]) in numbers[document]:
@@ -101,7 +101,9 @@ class LanceWriter:
     # ------------------------------------------------------------------ documents
 
     def commit(self, batch: Sequence[DocumentPages]) -> None:
-        ids: dict[tuple[str, bytes], int] = {}  # the same in every try, so that files are used again
+        ids: dict[
+            tuple[str, bytes], int
+        ] = {}  # the same in every try, so that files are used again
 
         def change(listing: Listing) -> Draft:
             draft = Draft(listing)
@@ -112,15 +114,14 @@ class LanceWriter:
         self._made(change)
         self._store.keep_up()
 
-    def _take(
-        self, draft: Draft, part: DocumentPages, ids: dict[tuple[str, bytes], int]
-    ) -> None:
+    def _take(self, draft: Draft, part: DocumentPages, ids: dict[tuple[str, bytes], int]) -> None:
         row = _version(draft, part.document, ids)
         draft.change(row)
         for page in part.pages:
             if page.vectors.codec != self.settings.codec:
                 raise IndexStateError(
-                    f"{page.name} comes in {page.vectors.codec}, the index has {self.settings.codec}"
+                    f"{page.name} comes in {page.vectors.codec}, the index has "
+                    f"{self.settings.codec}"
                 )
             draft.pages[row.id, page.number] = page
         if part.finished:
@@ -161,14 +162,23 @@ class LanceWriter:
 
         self._made(change)
 
-    def delete_pages(self, names: Iterable[tuple[int, int]]) -> None:
-        """By the numbers of their documents and their own."""
-        gone = set(names)
+    def isolate(self, pages: Collection[tuple[int, int]], documents: Collection[int]) -> None:
+        """Take out pages, by the numbers of their documents and their own, and whole documents.
+
+        Of the pages that documents then lack, the next run encodes those again. A version that was
+        on its way in may be the only one left.
+        """
 
         def change(listing: Listing) -> Draft:
             draft = Draft(listing)
-            pages = zip(listing.document.tolist(), listing.number.tolist(), strict=True)
-            draft.places = {place for place, name in enumerate(pages) if name in gone}
+            names = zip(listing.document.tolist(), listing.number.tolist(), strict=True)
+            draft.places = {place for place, name in enumerate(names) if name in pages}
+            for document in documents:
+                draft.drop(document)
+            for name in listing.by_name:
+                left = draft.versions(name)
+                if left and left[0].incoming:
+                    draft.change(replace(left[0], incoming=False))
             return draft
 
         self._made(change)
@@ -306,13 +316,12 @@ def _rewritten(
     size = 0
     for batch in listing.table.scan(STORED, [rows.fragment]):
         for row in batch.to_pylist():
-            name = listing.by_id[row["document"]].name
-            if page_checksum(row) != row["checksum"]:
+            document = listing.by_id.get(row["document"])
+            if document is None or page_checksum(row) != row["checksum"]:
                 location = listing.table.location
-                raise DamagedIndexError(
-                    f"{name}#{row['number']} is damaged; run: docpruner verify {location}"
-                )
-            page = change(stored_page(row, name, listing.settings))
+                name = "a page" if document is None else f"{document.name}#{row['number']}"
+                raise DamagedIndexError(f"{name} is damaged; run: docpruner verify {location}")
+            page = change(stored_page(row, document.name, listing.settings))
             waiting.append((row["document"], page))
             size += page.vectors.nbytes
             if size > FRAGMENT_BYTES:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from stores.s3_server import s3_server
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -22,3 +24,10 @@ def other_package(tmp_path_factory):
     yield
     sys.path.remove(str(folder))
     sys.modules.pop("one_file_store", None)
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory):
+    with s3_server(tmp_path_factory.mktemp("s3")) as server:
+        server.make_bucket("indexes")
+        yield server

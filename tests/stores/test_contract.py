@@ -43,16 +43,31 @@ from stores.made import (
 
 LOCATIONS = {
     "folder": "{}/index",
+    "lance": "lance://{}/index",
+    "lance-s3": "lance+s3://indexes{}/index",
     "memory": "memory://{}",
     "one-file": "one-file://{}/index.pickle",  # examples/one_file_store.py
 }
+
+SEVERAL_WRITERS = "several processes may write to it at once; tests/stores/test_lance.py has them"
+NEED_NOT = {
+    ("lance", "test_a_second_writer_waits_in_vain_and_says_so"): SEVERAL_WRITERS,
+    ("lance-s3", "test_a_second_writer_waits_in_vain_and_says_so"): SEVERAL_WRITERS,
+}
+"""What a store does not do, and why: the only tests that are left out."""
 
 EXACTNESS = dict.fromkeys(CODEC_NAMES, 1e-4) | {"float32": 1e-6, "float16": 1e-6}  # a query vector
 REPORT, NOTES = "/data/2024/report.pdf", "/data/2023/notes [old].pdf"
 
 
 @pytest.fixture(params=LOCATIONS)
-def location(request, tmp_path, other_package) -> str:  # noqa: ARG001  # brings its store
+def location(request, tmp_path, other_package, monkeypatch) -> str:  # noqa: ARG001  # brings its store
+    reason = NEED_NOT.get((request.param, request.function.__name__))
+    if reason is not None:
+        pytest.skip(reason)
+    if request.param == "lance-s3":
+        for name, value in request.getfixturevalue("s3").environment.items():
+            monkeypatch.setenv(name, value)
     return LOCATIONS[request.param].format(tmp_path)
 
 

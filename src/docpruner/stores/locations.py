@@ -17,7 +17,11 @@ Location = str | os.PathLike[str] | None
 GROUP = "docpruner.stores"
 """Entry points of other packages: `scheme = "module:ClassOfStore"`."""
 
-KINDS = {"memory": "docpruner.stores.memory:MemoryStore"}
+KINDS = {
+    "lance": "docpruner.stores.lance_store.lance_store:LanceStore",
+    "lance+s3": "docpruner.stores.lance_store.lance_store:LanceStore",
+    "memory": "docpruner.stores.memory:MemoryStore",
+}
 FOLDER = "docpruner.stores.folder.store:FolderStore"
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")

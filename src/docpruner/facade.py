@@ -34,6 +34,7 @@ from docpruner.pages.sources import Source
 from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.pipeline.budget import MILDEST, Budget, Choice
+from docpruner.pipeline.copying import CopyReport, copy_index
 from docpruner.pipeline.fit import listed_choices, prune_to
 from docpruner.pipeline.importance_check import named_for, require_importance
 from docpruner.pipeline.metadata import GivenMetadata, metadata_of
@@ -688,6 +689,41 @@ class Index:
         if text != self.settings.budget:
             with self._store.writer(wait) as writer:
                 writer.set_budget(text)
+
+    def copy_to(
+        self,
+        location: Location,
+        *,
+        spec: str | None = None,
+        codec: CodecName | None = None,
+        delete_missing: bool = False,
+        wait: float = WAIT,
+        progress: Progress | None = None,
+    ) -> CopyReport:
+        """Copy the index into another store, which is made, or brought up to date if it is there.
+
+        Every page is read back and compared with what was written. A copy that was stopped goes on
+        where it was when it is made again.
+
+        location: as in `create`; an index there must have this one's encoder, and its spec and
+            codec unless you give others.
+        spec, codec: give the copy a stricter reduction or another codec, as `prune` would.
+        delete_missing: remove documents from the copy that this index does not have; otherwise the
+            report only lists them as `missing`. So several indexes can be copied into one.
+        wait: seconds to wait for another writer of the copy.
+        progress: told how many pages are done and of how many, while this index is verified, then
+            while it is copied.
+        """
+        return copy_index(
+            self._store,
+            location,
+            spec=spec,
+            codec=codec,
+            root=_stored_root(location, self.root or None),
+            delete_missing=delete_missing,
+            wait=wait,
+            progress=progress,
+        )
 
     def compact(self, *, wait: float = WAIT, progress: Progress | None = None) -> int:
         """Give back the room of deleted and replaced pages; returns the bytes freed.

@@ -35,6 +35,8 @@ from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.pipeline.budget import MILDEST, Budget, Choice
 from docpruner.pipeline.copying import CopyReport, copy_index
+from docpruner.pipeline.export_formats import ExportFormat
+from docpruner.pipeline.exporting import Exported, VectorNumbers, export_index
 from docpruner.pipeline.fit import listed_choices, prune_to
 from docpruner.pipeline.importance_check import named_for, require_importance
 from docpruner.pipeline.metadata import GivenMetadata, metadata_of
@@ -723,6 +725,27 @@ class Index:
             delete_missing=delete_missing,
             wait=wait,
             progress=progress,
+        )
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: ExportFormat,  # noqa: A002  # as one says it
+        vectors: VectorNumbers = "float32",
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write all pages to a file, for a search engine that is no store of ours.
+
+        path: of the file, which is there when it is whole.
+        format: "parquet" (extra `lance`), "jsonl", or "vespa" for what Vespa is fed with.
+        vectors: "float32", "int8" with one scale for all, or "bits", signs, eight to a byte.
+        force: overwrite a file that is there.
+        progress: told how many pages are done and of how many.
+        """
+        return export_index(
+            self._store, path, format=format, vectors=vectors, force=force, progress=progress
         )
 
     def compact(self, *, wait: float = WAIT, progress: Progress | None = None) -> int:

@@ -10,7 +10,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from docpruner.codecs import CodecName, bytes_per_vector
 from docpruner.errors import DamagedIndexError, IndexStateError
@@ -24,6 +24,9 @@ from docpruner.stores.records import DocumentPages, DocumentRecord, PageName, St
 from docpruner.stores.settings import Settings
 
 MOST_PAGES, MOST_BYTES = 500, 32 << 20  # of vectors, in a commit
+
+MAY_DIFFER = ("version", "budget")
+"""Of the settings of two indexes, what says nothing of their pages."""
 
 Seal = tuple[int, int]
 """Checksums of the vectors of a page with their provenance, and of its words."""
@@ -105,16 +108,20 @@ def _target(location: Location, settings: Settings, *, there: bool) -> Iterator[
 
 
 def _check_fit(location: str, there: Settings, wanted: Settings) -> None:
-    for what in ("encoder", "spec", "codec", "importances", "root"):
-        own, asked = getattr(there, what), getattr(wanted, what)
-        if own != asked:
+    own, asked = asdict(there), asdict(wanted)
+    for what in [each for each in own if each not in MAY_DIFFER]:
+        if own[what] != asked[what]:
             remedy = "copy to another location"
             if what in ("spec", "codec"):
                 remedy = f"ask for the {what} it has, or {remedy}"
             raise IndexStateError(
-                f"{location} has {what} {own or 'none'}, and the copy would have "
-                f"{asked or 'none'}: {remedy}"
+                f"{location} has {what} {_shown(own[what])}, and the copy would have "
+                f"{_shown(asked[what])}: {remedy}"
             )
+
+
+def _shown(value: object) -> object:
+    return "none" if value == "" else value
 
 
 # ---------------------------------------------------------------------- the copy

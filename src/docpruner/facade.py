@@ -34,6 +34,9 @@ from docpruner.pages.sources import Source
 from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.pipeline.budget import MILDEST, Budget, Choice
+from docpruner.pipeline.copying import CopyReport, copy_index
+from docpruner.pipeline.export_formats import ExportFormat
+from docpruner.pipeline.exporting import Exported, VectorNumbers, export_index
 from docpruner.pipeline.fit import listed_choices, prune_to
 from docpruner.pipeline.importance_check import named_for, require_importance
 from docpruner.pipeline.metadata import GivenMetadata, metadata_of
@@ -722,6 +725,62 @@ class Index:
         if text != self.settings.budget:
             with self._store.writer(wait) as writer:
                 writer.set_budget(text)
+
+    def copy_to(
+        self,
+        location: Location,
+        *,
+        spec: str | None = None,
+        codec: CodecName | None = None,
+        delete_missing: bool = False,
+        wait: float = WAIT,
+        progress: Progress | None = None,
+    ) -> CopyReport:
+        """Copy the index into another store, which is made, or brought up to date if it is there.
+
+        Every page is read back and compared with what was written. A copy that was stopped goes on
+        where it was when it is made again.
+
+        location: as in `create`; an index there must have this one's encoder, and its spec and
+            codec unless you give others.
+        spec, codec: give the copy a stricter reduction or another codec, as `prune` would.
+        delete_missing: remove documents from the copy that this index does not have; otherwise the
+            report only lists them as `missing`. So several indexes can be copied into one.
+        wait: seconds to wait for another writer of the copy.
+        progress: told how many pages are done and of how many, while this index is verified, then
+            while it is copied.
+        """
+        return copy_index(
+            self._store,
+            location,
+            spec=spec,
+            codec=codec,
+            root=_stored_root(location, self.root or None),
+            delete_missing=delete_missing,
+            wait=wait,
+            progress=progress,
+        )
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: ExportFormat,  # noqa: A002  # as one says it
+        vectors: VectorNumbers = "float32",
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write all pages to a file, for a search engine that is no store of ours.
+
+        path: of the file, which is there when it is whole.
+        format: "parquet" (extra `lance`), "jsonl", or "vespa" for what Vespa is fed with.
+        vectors: "float32", "int8" with one scale for all, or "bits", signs, eight to a byte.
+        force: overwrite a file that is there.
+        progress: told how many pages are done and of how many.
+        """
+        return export_index(
+            self._store, path, format=format, vectors=vectors, force=force, progress=progress
+        )
 
     def compact(self, *, wait: float = WAIT, progress: Progress | None = None) -> int:
         """Give back the room of deleted and replaced pages; returns the bytes freed.

@@ -21,7 +21,7 @@ def other_package(tmp_path_factory):
         "[docpruner.stores]\none-file = one_file_store:OneFileStore\n"
     )
     sys.path.insert(0, str(folder))
-    yield
+    yield folder
     sys.path.remove(str(folder))
     sys.modules.pop("one_file_store", None)
 

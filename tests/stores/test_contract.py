@@ -42,6 +42,7 @@ LOCATIONS = {
     "folder": "{}/index",
     "memory": "memory://{}",
     "one-file": "one-file://{}/index.pickle",  # examples/one_file_store.py
+    "postgres": "",  # on the server that the tests start
 }
 
 EXACTNESS = dict.fromkeys(CODEC_NAMES, 1e-4) | {"float32": 1e-6, "float16": 1e-6}  # a query vector
@@ -50,6 +51,8 @@ REPORT, NOTES = "/data/2024/report.pdf", "/data/2023/notes [old].pdf"
 
 @pytest.fixture(params=LOCATIONS)
 def location(request, tmp_path, other_package) -> str:  # noqa: ARG001  # brings its store
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres").new_location()
     return LOCATIONS[request.param].format(tmp_path)
 
 

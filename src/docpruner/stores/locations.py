@@ -17,7 +17,12 @@ Location = str | os.PathLike[str] | None
 GROUP = "docpruner.stores"
 """Entry points of other packages: `scheme = "module:ClassOfStore"`."""
 
-KINDS = {"memory": "docpruner.stores.memory:MemoryStore"}
+_POSTGRES = "docpruner.stores.postgres.postgres_store:PostgresStore"
+KINDS = {
+    "memory": "docpruner.stores.memory:MemoryStore",
+    "postgresql": _POSTGRES,
+    "postgres": _POSTGRES,
+}
 FOLDER = "docpruner.stores.folder.store:FolderStore"
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")

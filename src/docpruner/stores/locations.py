@@ -63,7 +63,7 @@ def _kind(location: str) -> StoreKind:
     if name not in others:
         known = ", ".join(f"{each}://" for each in sorted({*KINDS, *others}))
         raise IndexStateError(
-            f"no store for {location}; give a folder, or one of: {known} (other packages may "
+            f"no store for {name}://…; give a folder, or one of: {known} (other packages may "
             f"bring more)"
         )
     return cast(StoreKind, others[name].load())

@@ -18,10 +18,10 @@ from docpruner.stores.totals import summed_up
 
 AT_ONCE = 100  # pages
 
-EMPTY = 0
-PER_PAGE, PER_DOCUMENT, LARGER = 400, 600, 1.06
-"""What a page and a document take beside their data, and how much larger data becomes in blocks of
-8 kB with their index: as counted, in whole tables."""
+EMPTY = 180_224  # bytes of an index without pages
+PER_PAGE, PER_DOCUMENT = 200, 600
+VECTORS, DETAILS, LEXEMES = 1.1, 1.2, 3.0
+"""Bytes in tables and indexes, counted: for each entry, and for each byte of data."""
 
 SIZE = """SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
     WHERE relkind = 'r' AND relnamespace =
@@ -66,9 +66,9 @@ def _besides(
     index without pages takes. The server can't say the former: it is estimated."""
     ((vectors, details, lexemes, entries),) = connection.execute(DATA).fetchall()
     of_vectors = int(vectors) * settings.row_bytes
-    data = int(details) + int(lexemes) + int(entries) + of_vectors
-    around = pages * PER_PAGE + documents * PER_DOCUMENT
-    return EMPTY + around + round(data * LARGER) - of_vectors, EMPTY
+    around = pages * PER_PAGE + documents * PER_DOCUMENT + int(entries)
+    data = of_vectors * (VECTORS - 1) + int(details) * DETAILS + int(lexemes) * LEXEMES
+    return EMPTY + around + round(data), EMPTY
 
 
 def damages(

@@ -96,6 +96,8 @@ def read_state(connection: Connection, address: Address) -> State:
     except (errors.UndefinedTable, errors.UndefinedColumn):
         row = None
     if row is None:
+        connection.rollback()
+        check_usable(connection, address)
         raise no_index(address)
     state = State._make(row)
     if state.format > FORMAT:
@@ -104,6 +106,19 @@ def read_state(connection: Connection, address: Address) -> State:
             "upgrade docpruner: pip install --upgrade docpruner"
         )
     return state
+
+
+def check_usable(connection: Connection, address: Address) -> None:
+    """IndexStateError if there is a schema that this role can't look into: to it, it is empty."""
+    hidden = connection.execute(
+        "SELECT 1 FROM pg_namespace WHERE nspname = %s AND NOT has_schema_privilege(oid, 'USAGE')",
+        [address.schema],
+    ).fetchone()
+    if hidden is not None:
+        raise IndexStateError(
+            f"{address.location}: {connection.info.user} may not look into it; have its owner run "
+            f'GRANT USAGE ON SCHEMA "{address.schema}" TO "{connection.info.user}"'
+        )
 
 
 def read_settings(connection: Connection) -> Settings:

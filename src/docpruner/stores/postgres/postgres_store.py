@@ -18,6 +18,7 @@ from docpruner.stores.postgres.postgres_location import Address, read_location
 from docpruner.stores.postgres.postgres_reader import PostgresReader
 from docpruner.stores.postgres.postgres_schema import (
     Connection,
+    check_usable,
     lock_number,
     make_tables,
     migrate,
@@ -67,6 +68,8 @@ class PostgresStore:
         try:
             with postgres_errors(address):
                 found = connection.execute("SELECT to_regclass('state') IS NOT NULL").fetchone()
+                if found != (True,):
+                    check_usable(connection, address)
                 return found == (True,)
         finally:
             connection.close()

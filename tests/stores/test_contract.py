@@ -47,6 +47,7 @@ LOCATIONS = {
     "lance-s3": "lance+s3://indexes{}/index",
     "memory": "memory://{}",
     "one-file": "one-file://{}/index.pickle",  # examples/one_file_store.py
+    "postgres": "",  # on the server that the tests start
 }
 
 SEVERAL_WRITERS = "several processes may write to it at once; tests/stores/test_lance.py has them"
@@ -68,6 +69,8 @@ def location(request, tmp_path, other_package, monkeypatch) -> str:  # noqa: ARG
     if request.param == "lance-s3":
         for name, value in request.getfixturevalue("s3").environment.items():
             monkeypatch.setenv(name, value)
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres").new_location()
     return LOCATIONS[request.param].format(tmp_path)
 
 

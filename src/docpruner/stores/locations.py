@@ -21,6 +21,8 @@ KINDS = {
     "lance": "docpruner.stores.lance_store.lance_store:LanceStore",
     "lance+s3": "docpruner.stores.lance_store.lance_store:LanceStore",
     "memory": "docpruner.stores.memory:MemoryStore",
+    "postgres": "docpruner.stores.postgres.postgres_store:PostgresStore",
+    "postgresql": "docpruner.stores.postgres.postgres_store:PostgresStore",
 }
 FOLDER = "docpruner.stores.folder.store:FolderStore"
 
@@ -62,7 +64,7 @@ def _kind(location: str) -> StoreKind:
     if name not in others:
         known = ", ".join(f"{each}://" for each in sorted({*KINDS, *others}))
         raise IndexStateError(
-            f"no store for {location}; give a folder, or one of: {known} (other packages may "
+            f"no store for {name}://…; give a folder, or one of: {known} (other packages may "
             f"bring more)"
         )
     return cast(StoreKind, others[name].load())

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from stores.qdrant_stand_in import stand_in
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -22,3 +23,10 @@ def other_package(tmp_path_factory):
     yield
     sys.path.remove(str(folder))
     sys.modules.pop("one_file_store", None)
+
+
+@pytest.fixture(scope="session")
+def qdrant_port():
+    """Of what stands in for a Qdrant server."""
+    with stand_in() as port:
+        yield port

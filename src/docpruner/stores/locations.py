@@ -17,7 +17,13 @@ Location = str | os.PathLike[str] | None
 GROUP = "docpruner.stores"
 """Entry points of other packages: `scheme = "module:ClassOfStore"`."""
 
-KINDS = {"memory": "docpruner.stores.memory:MemoryStore"}
+KINDS = {
+    "memory": "docpruner.stores.memory:MemoryStore",
+    **dict.fromkeys(
+        ("qdrant", "qdrant+https", "qdrant+edge"),
+        "docpruner.stores.qdrant.qdrant_store:QdrantStore",
+    ),
+}
 FOLDER = "docpruner.stores.folder.store:FolderStore"
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")

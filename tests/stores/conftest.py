@@ -1,6 +1,7 @@
 """The store of examples/ as another package would bring it: found by its entry point."""
 
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -30,3 +31,14 @@ def qdrant_port():
     """Of what stands in for a Qdrant server."""
     with stand_in() as port:
         yield port
+
+
+@pytest.fixture
+def fast_folder(tmp_path):
+    """In memory where the system has such folders: Qdrant Edge waits for the disk at every turn."""
+    shared = Path("/dev/shm")
+    if not shared.is_dir():
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=shared) as folder:
+        yield Path(folder)

@@ -43,7 +43,7 @@ LOCATIONS = {
     "memory": "memory://{}",
     "one-file": "one-file://{}/index.pickle",  # examples/one_file_store.py
     "qdrant": "qdrant://127.0.0.1:{qdrant_port}/{name}",  # no server: see qdrant_stand_in.py
-    "qdrant-edge": "qdrant+edge://{}/edge",
+    "qdrant-edge": "qdrant+edge://{fast_folder}/edge",
 }
 
 EXACTNESS = dict.fromkeys(CODEC_NAMES, 1e-4) | {"float32": 1e-6, "float16": 1e-6}  # a query vector
@@ -54,10 +54,9 @@ REPORT, NOTES = "/data/2024/report.pdf", "/data/2023/notes [old].pdf"
 @pytest.fixture(params=LOCATIONS)
 def location(request, tmp_path, other_package) -> str:  # noqa: ARG001  # brings its store
     location = LOCATIONS[request.param]
-    ports = {
-        port: request.getfixturevalue(port) for port in ("qdrant_port",) if f"{{{port}}}" in location
-    }
-    return location.format(tmp_path, name=tmp_path.name, **ports)
+    needs = (each for each in ("qdrant_port", "fast_folder") if f"{{{each}}}" in location)
+    given = {each: request.getfixturevalue(each) for each in needs}
+    return location.format(tmp_path, name=tmp_path.name, **given)
 
 
 @pytest.fixture

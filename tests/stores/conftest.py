@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+
 from stores.qdrant_stand_in import stand_in
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

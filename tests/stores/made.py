@@ -14,9 +14,10 @@ from docpruner.reduce import reducer
 from docpruner.stores.contract import Store
 from docpruner.stores.folder.store import FolderStore
 from docpruner.stores.page_map import map_of
+from docpruner.stores.page_text import PageText
 from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage
 from docpruner.stores.settings import Settings
-from docpruner.types import Filter, Metadata, PageEmbedding
+from docpruner.types import Filter, Metadata, PageEmbedding, Word
 
 X, Y, Z = np.eye(3, 4)
 
@@ -42,6 +43,7 @@ def made_page(
     spec: str = "none",
     content_hash: bytes = b"",
     words_from: str = "text layer",
+    text: str = "",
 ) -> StoredPage:
     """A page of one row of patches, which matter the more the further right they stand."""
     count = len(vectors)
@@ -55,6 +57,7 @@ def made_page(
         vectors=encode(reduction.vectors, codec),
         provenance=map_of(page, reduction),
         content_hash=content_hash,
+        text=PageText.of([Word(word, (0.1, 0.1, 0.2, 0.2)) for word in text.split()]),
     )
 
 

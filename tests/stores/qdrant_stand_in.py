@@ -114,7 +114,7 @@ class Handler(BaseHTTPRequestHandler):
             return self._answer(400, {"status": {"error": str(error)}})
         return self._answer(200, {"result": result})
 
-    do_POST = do_PUT
+    do_POST = do_PUT  # noqa: N815
 
     def _answer(self, status: int, answer: dict[str, Any]) -> None:
         body = json.dumps({"status": "ok", "time": 0.0, **answer}, default=_as_json).encode()
@@ -135,7 +135,9 @@ def _as_json(value: Any) -> Any:
 @contextmanager
 def stand_in() -> Iterator[int]:
     """The port that it listens on, as long as it is needed."""
-    handler = type("Own", (Handler,), {"client": QdrantClient(":memory:"), "lock": threading.Lock()})
+    handler = type(
+        "Own", (Handler,), {"client": QdrantClient(":memory:"), "lock": threading.Lock()}
+    )
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     serving = threading.Thread(target=server.serve_forever, args=(0.05,))

@@ -54,9 +54,9 @@ def edge_engine(folder: Path) -> EdgeEngine:
 class EdgeEngine:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.writing = threading.Lock()
+        self.writing: threading.Lock | None = threading.Lock()
         self.openers = 0
-        self._shard = self._loaded() if self.exists() else None
+        self._shard: Any = self._loaded() if self.exists() else None
 
     def _loaded(self) -> Any:
         try:
@@ -164,7 +164,7 @@ class EdgeEngine:
 
 
 def _config(dim: int, datatype: Datatype, quantization: Quantization | None) -> Any:
-    quantizations = {
+    quantizations: dict[str, Any] = {
         "scalar": edge.ScalarQuantizationConfig(edge.ScalarType.Int8),
         "binary": edge.BinaryQuantizationConfig(),
     }
@@ -205,8 +205,9 @@ def _filter(where: Where) -> Any:
 
 def _condition(condition: Condition) -> Any:
     if isinstance(condition, Among):
+        values: list[Any] = list(condition.values)
         match = edge.MatchExcept if condition.excluded else edge.MatchAny
-        return edge.FieldCondition(condition.key, match=match(list(condition.values)))
+        return edge.FieldCondition(condition.key, match=match(values))
     between = edge.RangeFloat(gte=condition.low, lte=condition.high)
     return edge.FieldCondition(condition.key, range=between)
 

@@ -163,12 +163,14 @@ class QdrantReader:
         if which.pages is not None:
             where += (Between("number", *which.pages),)
         if which.documents or which.metadata:
-            allowed, others = [], []
+            allowed: list[int] = []
+            others: list[int] = []
             for name, version in self._listing.current.items():
                 fits = which.allows(name, version.metadata)
                 (allowed if fits else others).append(version.number)
             fewer = len(others) < len(allowed)
-            where += (Among("version", others if fewer else allowed, excluded=fewer),)
+            if others:
+                where += (Among("version", others if fewer else allowed, excluded=fewer),)
         return where
 
     def _among(self, pages: Collection[PageName]) -> Among:

@@ -203,7 +203,7 @@ def _filter(where: Where) -> models.Filter:
 
 def _condition(condition: Condition) -> models.FieldCondition:
     if isinstance(condition, Among):
-        values = list(condition.values)
+        values: list[Any] = list(condition.values)
         match = (
             models.MatchExcept(**{"except": values})
             if condition.excluded

@@ -23,6 +23,10 @@ KINDS = {
     "memory": "docpruner.stores.memory:MemoryStore",
     "postgres": "docpruner.stores.postgres.postgres_store:PostgresStore",
     "postgresql": "docpruner.stores.postgres.postgres_store:PostgresStore",
+    **dict.fromkeys(
+        ("qdrant", "qdrant+https", "qdrant+edge"),
+        "docpruner.stores.qdrant.qdrant_store:QdrantStore",
+    ),
 }
 FOLDER = "docpruner.stores.folder.store:FolderStore"
 

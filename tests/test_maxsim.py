@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from docpruner import maxsim as maxsim_module
 from docpruner.codecs import CODEC_NAMES, LEVELS, Encoded, encode
 from docpruner.errors import ScoringError
-from docpruner.maxsim import Asked, kernels, maxsim, score_pages, score_spans
+from docpruner.maxsim import Asked, Selection, kernels, maxsim, score_pages, score_spans
 from docpruner.rotation import rotation
 
 NATIVE = [name for name in kernels().names if name != "numpy"]
@@ -206,6 +206,48 @@ def test_pages_may_lie_anywhere_and_in_any_order(kernel):
     assert got == pytest.approx(np.array(wanted), rel=1e-5)
 
 
+@pytest.mark.parametrize("kernel", kernels().names)
+@pytest.mark.parametrize("codec", ["float32", "int8", "int2"])
+def test_pages_may_be_scored_by_some_of_their_vectors(kernel, codec):
+    """Those whose code is wanted; a token has its floor at least."""
+    rng = np.random.default_rng(3)
+    corpus = encode(unit_vectors(rng, 200, 16), codec)
+    query, floors = unit_vectors(rng, 5, 16), np.float32([-9, -9, 0.3, 0.9, -9])
+    codes = rng.integers(0, 4, 200).astype(np.uint16)
+    codes[50:60] = 3
+    wanted = np.zeros(1 << 16, np.uint8)
+    wanted[[1, 2]] = 1
+    spans = np.array([[0, 50], [50, 60], [60, 61], [61, 200]])
+    got = score_spans(
+        Asked.of([query], codec, 16),
+        corpus,
+        spans,
+        only=Selection(codes, wanted, floors),
+        kernel=kernel,
+    )
+    vectors = corpus.decode()
+    for (first, last), score in zip(spans, got[0], strict=True):
+        some = vectors[first:last][wanted[codes[first:last]] == 1]
+        best = np.max(query @ some.T, axis=1, initial=-9)
+        assert score == pytest.approx(np.maximum(best, floors).sum(), abs=1e-3)
+
+
+ALL_ROWS = (b"", b"", b"")
+
+
+@pytest.mark.skipif(not NATIVE, reason="the extension is not built")
+def test_the_extension_refuses_a_selection_of_other_sizes():
+    score = maxsim_module._maxsim.score
+    tokens, rows = np.ones((1, 4), np.float32), np.ones((2, 4), np.float32)
+    given = (tokens, np.array([0, 1]), rows, np.array([0, 2]), np.zeros((1, 1), np.float32))
+    right = (np.zeros(2, np.uint16), np.zeros(1 << 16, np.uint8), np.zeros(1, np.float32))
+    assert score(*given, 4, 0, 0, 1, NATIVE[0], *right) == -1
+    for wrong in range(3):
+        short = [each[:-1] if place == wrong else each for place, each in enumerate(right)]
+        with pytest.raises(ValueError, match="have the wrong size"):
+            score(*given, 4, 0, 0, 1, NATIVE[0], *short)
+
+
 @pytest.mark.skipif(not NATIVE, reason="the extension is not built")
 def test_the_extension_refuses_offsets_outside_its_buffers():
     score = maxsim_module._maxsim.score
@@ -220,17 +262,19 @@ def test_the_extension_refuses_offsets_outside_its_buffers():
         (good[0], np.array([0])),
     ]:
         with pytest.raises(ValueError, match="offsets or spans don't fit"):
-            score(tokens, query_offsets, rows, spans, scores, 4, 0, 0, 1, NATIVE[0])
+            score(tokens, query_offsets, rows, spans, scores, 4, 0, 0, 1, NATIVE[0], *ALL_ROWS)
     for first, last in [(0, 2), (1, 0), (-1, 1)]:
         with pytest.raises(ValueError, match="pages are out of range"):
-            score(tokens, *[good[0], rows, good[1]], scores, 4, 0, first, last, NATIVE[0])
+            score(
+                tokens, *[good[0], rows, good[1]], scores, 4, 0, first, last, NATIVE[0], *ALL_ROWS
+            )
 
 
 def test_without_the_extension_the_reference_serves():
     program = """
 import sys
 sys.modules["docpruner._maxsim"] = None  # what an installation without a C compiler looks like
-from docpruner.maxsim import Asked, kernels, maxsim
+from docpruner.maxsim import Asked, Selection, kernels, maxsim
 from docpruner.doctor import examine
 assert kernels().names == ("numpy",) and "not built" in kernels().reason, kernels()
 assert maxsim([[1.0, 0.0]], [[[0.5, 0.5]]]).tolist() == [0.5]

@@ -16,12 +16,17 @@ from docpruner.similarities import as_rows
 from docpruner.stores.first_stage import inverted_lists
 from docpruner.stores.first_stage.centroids import Centroids, centroids_for, train
 from docpruner.stores.first_stage.inverted_lists import InvertedLists, Probe
-from docpruner.stores.folder import first_stage_build, first_stage_files, segments
+from docpruner.stores.folder import (
+    first_stage,
+    first_stage_build,
+    first_stage_files,
+    moment,
+    segments,
+)
 from docpruner.stores.folder import store as folder_store
 from docpruner.stores.folder.array_file import read_arrays, write_arrays
-from docpruner.stores.folder.catalogue import INCREMENTAL
+from docpruner.stores.folder.catalogue import ADDED
 from docpruner.stores.folder.store import FolderStore
-from docpruner.stores.folder.text_index import TEXTS
 from docpruner.stores.records import Tuning
 from docpruner.types import Filter
 from stores.made import commit, create_folder, document, made_page, unit_vectors
@@ -205,6 +210,28 @@ def test_hits_are_exact_scores_and_nearly_the_exact_hits(store):
         kept += len(set(best) & {name for name, _ in staged})
         found += len(best)
     assert 0.9 < kept / found < 1
+
+
+def test_candidates_are_narrowed_by_their_vectors_near_the_query(store, monkeypatch):
+    """Few are ranked of the many that are looked at, and they are the right ones."""
+    monkeypatch.setattr(first_stage, "LEAST_RANKED", 12)
+    asked, ranked_pages = [], []
+    scored = moment.scores_of
+
+    def counting(listing, queries, chosen):
+        ranked_pages.append(sum(int(mask.sum()) for mask in chosen.values()))
+        return scored(listing, queries, chosen)
+
+    monkeypatch.setattr(moment, "scores_of", counting)
+    kept = 0
+    for seed in range(20):
+        asked.append({name for name, _ in ranked(store, query(seed), k=5)})
+        ranked_pages.clear()
+        kept += len(
+            asked[-1] & {n for n, _ in ranked(store, query(seed), 5, exact=False, candidates=90)}
+        )
+        assert ranked_pages[0] in range(12, 20)  # equals stay together
+    assert kept / 100 > 0.9
 
 
 def test_with_as_many_candidates_as_pages_it_is_the_exact_search(store):
@@ -424,7 +451,8 @@ def test_a_catalogue_of_the_first_version_gets_what_it_lacks(store):
     expected = ranked(store, query())
     store.close()
     with sqlite3.connect(store.folder / "catalogue.sqlite") as old:
-        added = re.findall(r"CREATE (TRIGGER|INDEX|VIEW|TABLE) (\w+)", INCREMENTAL + TEXTS)
+        since = ADDED[2] + ADDED[3]
+        added = re.findall(r"CREATE (TRIGGER|INDEX|VIEW|TABLE) (\w+)", since)
         for kind, name in added[::-1]:
             old.execute(f"DROP {kind} IF EXISTS {name}")
         old.execute("PRAGMA user_version = 1")

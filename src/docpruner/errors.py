@@ -15,7 +15,8 @@ DocPrunerError
 ├── IndexStateError      an index that is not there, or of another kind
 │   ├── IndexBusyError   somebody else is writing to it
 │   ├── IndexWriteError  its disk is full, or can't be written to
-│   └── IndexClosedError it was closed
+│   ├── IndexClosedError it was closed
+│   └── TextSearchError  it can't be searched by text
 ├── DamagedIndexError    an index whose files are damaged
 ├── BudgetError          a budget that can't be read, or can't be met
 ├── DataError            data to measure on that can't be used
@@ -113,6 +114,10 @@ class IndexClosedError(IndexStateError):
 
     def __init__(self, location: str) -> None:
         super().__init__(f"{location} is closed; open it again")
+
+
+class TextSearchError(IndexStateError):
+    """An index that can't be searched by text: it has no words stored, or Python no FTS5."""
 
 
 class DamagedIndexError(DocPrunerError, RuntimeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -27,6 +28,12 @@ from docpruner.cli.picture_files import open_picture
 from docpruner.search.filters import read_metadata, read_pages
 
 
+class Mode(Enum):
+    vectors = "vectors"
+    text = "text"
+    hybrid = "hybrid"
+
+
 def run(
     index: IndexArgument,
     query: Annotated[
@@ -50,6 +57,14 @@ def run(
         float | None,
         typer.Option("--min-score", metavar="SCORE", help="Only pages that score this or more."),
     ] = None,
+    mode: Annotated[
+        Mode,
+        typer.Option(
+            metavar="MODE",
+            help="vectors (what the encoder understands), text (the words of the query, by BM25), "
+            "or hybrid (both).",
+        ),
+    ] = Mode.vectors,
     exact: Annotated[
         bool, typer.Option("--exact", help="Score every page, also of a large index.")
     ] = False,
@@ -68,11 +83,14 @@ def run(
 
     A match is a word of the query, followed by → and what it matched if that is different: words
     of the page, or the part of the page if it has no words. Scores are sums over the words of the
-    query: they compare pages, not queries.
+    query (by text BM25, by both together deviations from their means): they compare pages, not
+    queries.
 
     Exit status: 0 if there are hits, 4 if there are none.
 
     Example: `docpruner search reports.idx "revenue in 2021" -k 3 --save-images hits`
+
+    Example: `docpruner search manuals.idx "part AX-4711" --mode hybrid`
     """
     from docpruner.cli.hit_pictures import Pictures
     from docpruner.cli.hit_tables import show_hits, views_of
@@ -86,9 +104,10 @@ def run(
             pages=read_pages(pages),
             metadata=read_metadata(metadata),
             exact=exact,
+            mode=mode.value,
         )
         hits = [hit for hit in hits if min_score is None or hit.score >= min_score]
-        views = views_of(opened, hits)
+        views = views_of(opened, hits, judged=mode is Mode.vectors)
         chosen = hits if save_images is not None else hits[:1] if open_ else []
         pictures = Pictures.of(chosen, save_images)
     if json:
@@ -96,14 +115,15 @@ def run(
             {**view.to_dict(rank), "picture": pictures.path(view.hit)}
             for rank, view in enumerate(views, 1)
         ]
-        print_json({"query": query, "hits": entries})
+        print_json({"query": query, "mode": mode.value, "hits": entries})
     elif hits:
         if not any(view.really_matches for view in views):
             console().print("[yellow]Nothing really matches[/]; these pages come nearest:")
         show_hits(views)
     else:
         filters = "filters" if min_score is None else "filters or --min-score"
-        console().print(f"No pages found; are the {filters} too strict, or is the index empty?")
+        empty = "has no page these words" if mode is Mode.text else "is the index empty"
+        console().print(f"No pages found; are the {filters} too strict, or {empty}?")
     if save_images is not None and pictures.saved and not json:
         count = counted(len(pictures.saved), "picture")
         console().print(styled(f"{count} in {{}}", shown_path(str(save_images))))

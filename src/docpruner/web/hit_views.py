@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from docpruner.explain import matched_words
-from docpruner.hits import Hit
+from docpruner.hits import Excerpt, Hit
 from docpruner.types import Word
 from docpruner.web.names import document_id
 from docpruner.web.schemas import HitResponse, MatchedWord, MatchResponse, json_values
@@ -23,6 +23,7 @@ def nothing_matches(hits: Sequence[Hit]) -> bool:
 def hit_response(rank: int, hit: Hit, name: str, words: Sequence[Word] | None) -> HitResponse:
     """`words` are those of the page; None leaves out what they would tell."""
     matched = [] if words is None else matched_words(hit, words)
+    excerpt = Excerpt("") if words is None else _excerpt(hit, words)
     return HitResponse(
         rank=rank,
         document=document_id(hit.document),
@@ -30,7 +31,8 @@ def hit_response(rank: int, hit: Hit, name: str, words: Sequence[Word] | None) -
         page=hit.page,
         score=round(hit.score, 4),
         metadata=json_values(hit.metadata),
-        snippet="" if words is None else _snippet(hit, words),
+        snippet=excerpt.text,
+        marks=[list(span) for span in excerpt.spans],
         matched=[MatchedWord(query=word, page=text) for word, text in matched],
         matches=[
             MatchResponse(
@@ -43,8 +45,8 @@ def hit_response(rank: int, hit: Hit, name: str, words: Sequence[Word] | None) -
     )
 
 
-def _snippet(hit: Hit, words: Sequence[Word]) -> str:
+def _excerpt(hit: Hit, words: Sequence[Word]) -> Excerpt:
     """Around the best matches: the others count for little, and each is looked for in all words."""
     best = sorted(hit.matches, key=lambda match: -match.score)[:SNIPPET_MATCHES]
     told = replace(hit, stored_words=lambda: tuple(words), matches=tuple(best))
-    return told.snippet(SNIPPET)
+    return told.excerpt(SNIPPET)

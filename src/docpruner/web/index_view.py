@@ -15,7 +15,7 @@ from docpruner.hits import Hit
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.stores.contract import Reader
 from docpruner.stores.records import DocumentEntry, StoredPage
-from docpruner.types import Word
+from docpruner.types import Mode, Word
 from docpruner.web.error_responses import Refused
 from docpruner.web.hit_views import hit_response, nothing_matches
 from docpruner.web.indexed_files import IndexedFiles
@@ -43,6 +43,7 @@ class SearchRequest:
     document: str | None = None
     pages: tuple[int, int | None] | None = None
     metadata: Mapping[str, str] | None = None
+    mode: Mode = "vectors"
 
 
 @dataclass(frozen=True)
@@ -153,8 +154,9 @@ class IndexView:
         responses = self._described(hits, words=words)
         return SearchResponse(
             query=request.query,
+            mode=request.mode,
             milliseconds=milliseconds,
-            nothing_matches=nothing_matches(hits),
+            nothing_matches=request.mode == "vectors" and nothing_matches(hits),
             hits=responses,
         )
 
@@ -188,6 +190,7 @@ class IndexView:
                 documents=() if request.document is None else request.document,
                 pages=request.pages,
                 metadata=request.metadata,
+                mode=request.mode,
             )
         if self.documents().version == version:
             self._answers.put((version, repr(request)), hits)

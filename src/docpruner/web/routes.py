@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from docpruner.explain import WhatIf
 from docpruner.search.filters import read_metadata, read_pages
+from docpruner.types import Mode
 from docpruner.web.dependencies import (
     DocumentId,
     PageNumber,
@@ -65,7 +66,7 @@ async def documents(view: TheView, pools: ThePools) -> DocumentsResponse:
     return DocumentsResponse(documents=await pools.light.run(view.listed))
 
 
-@routes.get("/search", responses=described())
+@routes.get("/search", responses=described(409))
 async def search(
     view: TheView,
     pools: ThePools,
@@ -76,10 +77,17 @@ async def search(
         str | None, Query(pattern=r"^\d{1,9}$|^\d{1,9}-\d{0,9}$|^-\d{1,9}$", examples=["3-10"])
     ] = None,
     metadata: Annotated[list[Short] | None, Query(max_length=10, examples=[["year=2024"]])] = None,
+    mode: Mode = "vectors",
     words: bool = True,
 ) -> SearchResponse:
-    """The best pages. `words=false` answers sooner, but leaves `matched` and `snippet` empty."""
-    request = SearchRequest(_not_blank(q), k, document, read_pages(pages), read_metadata(metadata))
+    """The best pages, by `mode`: their vectors, their text, or both (`hybrid`).
+
+    `words=false` leaves `matched` and `snippet` empty; where the index has no words stored, and
+    they are read from files, it answers sooner.
+    """
+    request = SearchRequest(
+        _not_blank(q), k, document, read_pages(pages), read_metadata(metadata), mode
+    )
     return await pools.search.run(lambda: view.search(request, words=words))
 
 

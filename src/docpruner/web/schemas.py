@@ -6,7 +6,7 @@ from typing import Annotated, Literal, cast
 
 from pydantic import BaseModel, Field, JsonValue
 
-from docpruner.types import Metadata
+from docpruner.types import Metadata, Mode
 
 BoxEdges = Annotated[list[float], Field(min_length=4, max_length=4)]
 """x0, y0, x1, y1 as fractions of the page, from its top left corner."""
@@ -37,6 +37,7 @@ class IndexSettings(BaseModel):
     spec: str
     codec: str
     importances: bool
+    text: bool
     version: str
     budget: str
 
@@ -56,6 +57,8 @@ class StatsResponse(BaseModel):
     pruned: float
     pruned_by_page: dict[str, float]
     pruned_histogram: list[int]
+    pages_with_text: int
+    bytes_of_text: int
     row_bytes: int
     settings: IndexSettings
     changes_allowed: bool
@@ -85,6 +88,10 @@ class MatchResponse(BaseModel):
     boxes: list[BoxEdges]
 
 
+Mark = Annotated[list[int], Field(min_length=2, max_length=2)]
+"""From, up to: Unicode characters of a text, from 0."""
+
+
 class HitResponse(BaseModel):
     rank: int
     document: str
@@ -93,12 +100,14 @@ class HitResponse(BaseModel):
     score: float
     metadata: dict[str, JsonValue]
     snippet: str  # text of the page around what matches best
+    marks: list[Mark]  # the words of the snippet that match
     matched: list[MatchedWord]
     matches: list[MatchResponse]
 
 
 class SearchResponse(BaseModel):
     query: str
+    mode: Mode
     milliseconds: float
     nothing_matches: bool  # even the best page hardly does
     hits: list[HitResponse]

@@ -10,7 +10,7 @@ const STEP = 12; // hits at a time
 const STEP_BY_DOCUMENT = 50; // as several go on a card
 const MOST = 100; // that the server gives
 const COVERS = 12; // documents listed when there is no query
-const FILTERS = ["document", "pages", "metadata"];
+const FILTERS = ["document", "pages", "metadata", "mode"];
 
 let onPage = ""; // the query and filters whose hits are on the page
 let answer = null;
@@ -142,7 +142,7 @@ function summaryOf(hits, groups, poor) {
   return poor ? `Nothing really matches. The closest: ${what}` : `${what}, best first`;
 }
 
-/** The words are read from the files of the hits; nobody waits for that. */
+/** The words may have to be read from the files of the hits; nobody waits for that. */
 async function addWords(query, signal) {
   const whole = await get("api/search", query, signal).catch(() => null);
   if (!whole || signal.aborted) return;

@@ -20,6 +20,7 @@ DocPrunerError
 ├── DamagedIndexError    an index whose files are damaged
 ├── BudgetError          a budget that can't be read, or can't be met
 ├── DataError            data to measure on that can't be used
+├── ServerError          a server that can't be reached, or refuses what it was asked
 └── MissingExtraError    an optional dependency is not installed
 
 PruningWarning           a threshold pruned nothing, or everything
@@ -134,6 +135,14 @@ class DeviceError(DocPrunerError, RuntimeError):
 
 class DataError(DocPrunerError, ValueError):
     """Data to measure on that can't be used."""
+
+
+class ServerError(DocPrunerError, RuntimeError):
+    """A `docpruner serve` that can't be reached, or refuses what it was asked."""
+
+    def __init__(self, message: str, *, status: int | None = None, code: str = "") -> None:
+        super().__init__(message)
+        self.status, self.code = status, code  # of its answer; None if there was none
 
 
 class MissingExtraError(DocPrunerError, ImportError):

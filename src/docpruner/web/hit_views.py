@@ -29,6 +29,8 @@ def hit_response(rank: int, hit: Hit, name: str, words: Sequence[Word] | None) -
         document=document_id(hit.document),
         name=name,
         page=hit.page,
+        width=hit.size[0],
+        height=hit.size[1],
         score=round(hit.score, 4),
         metadata=json_values(hit.metadata),
         snippet=excerpt.text,
@@ -38,7 +40,9 @@ def hit_response(rank: int, hit: Hit, name: str, words: Sequence[Word] | None) -
             MatchResponse(
                 word=match.word,
                 score=round(match.score, 4),
+                weight=round(match.weight, 4),
                 boxes=[[round(edge, 4) for edge in box] for box in match.boxes],
+                found=list(match.found),
             )
             for match in hit.matches
         ],

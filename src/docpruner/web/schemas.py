@@ -54,6 +54,8 @@ class StatsResponse(BaseModel):
     bytes_of_vectors: int
     bytes_reclaimable: int
     bytes_unpruned_float16: int
+    bytes_besides: int  # of all but the vectors, when compacted
+    bytes_empty: int  # of those, what an index without pages takes too
     pruned: float
     pruned_by_page: dict[str, float]
     pruned_histogram: list[int]
@@ -62,6 +64,7 @@ class StatsResponse(BaseModel):
     row_bytes: int
     settings: IndexSettings
     changes_allowed: bool
+    searches_pictures: bool  # whether its encoder looks at pictures, so that one can be the query
     max_upload: int  # bytes
     max_files: int  # of one upload
 
@@ -85,7 +88,9 @@ class MatchedWord(BaseModel):
 class MatchResponse(BaseModel):
     word: str
     score: float
+    weight: float  # how much the word counts
     boxes: list[BoxEdges]
+    found: list[str]  # words in these, if they were recognised on a picture
 
 
 Mark = Annotated[list[int], Field(min_length=2, max_length=2)]
@@ -97,6 +102,8 @@ class HitResponse(BaseModel):
     document: str
     name: str
     page: int
+    width: float  # of the page: points of a PDF, pixels of an image
+    height: float
     score: float
     metadata: dict[str, JsonValue]
     snippet: str  # text of the page around what matches best
@@ -106,11 +113,20 @@ class HitResponse(BaseModel):
 
 
 class SearchResponse(BaseModel):
-    query: str
+    query: str  # empty if it was a picture
     mode: Mode
     milliseconds: float
     nothing_matches: bool  # even the best page hardly does
     hits: list[HitResponse]
+
+
+class WordResponse(BaseModel):
+    text: str
+    box: BoxEdges
+
+
+class WordsResponse(BaseModel):
+    words: list[WordResponse]  # in reading order
 
 
 class PageResponse(BaseModel):

@@ -32,7 +32,7 @@ class RemotePage:
     number: int
     size: tuple[float, float]
 
-    def words(self, path: str, number: int) -> tuple[Word, ...]:
+    def words(self, path: str, number: int) -> tuple[Word, ...]:  # noqa: ARG002
         return self._words
 
     @cached_property
@@ -41,7 +41,7 @@ class RemotePage:
             told = self.connection.get(f"{self._address}/words")
         return tuple(Word(str(word["text"]), _box(word["box"])) for word in told["words"])
 
-    def picture(self, path: str, number: int, pixels: int) -> Image:
+    def picture(self, path: str, number: int, pixels: int) -> Image:  # noqa: ARG002
         from PIL import Image
 
         width, height = self.size

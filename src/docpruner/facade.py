@@ -649,8 +649,8 @@ class Index:
         if self.encoder.reads != "pixels":
             raise EncoderError(
                 f"{self.encoder.name} reads words only; searching by image needs an encoder that "
-                "sees, such as vidore/colqwen2.5-v0.2. With ocr, it searches by the words on the "
-                "image"
+                "sees, such as vidore/colqwen2.5-v0.2. With ocr=True (--ocr), the words on the "
+                "image are searched for"
             )
         encoder = self.encoder
         with self._encoding:

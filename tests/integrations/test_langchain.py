@@ -91,7 +91,7 @@ def test_async_batches_chains_and_callbacks(index):
     assert list(seen.documents) == alone[0]
 
 
-def test_a_location_is_opened_and_a_server_asked(shelf, index):
+def test_a_location_is_opened_and_a_server_asked(shelf):
     retriever = DocPrunerRetriever(index=str(shelf / "two.idx"), k=1)
     (local,) = retriever.invoke(QUESTION)
     retriever.index.close()

@@ -107,7 +107,7 @@ def test_many_queries_one_page_documents_and_figures(client, index):
     assert client.stats() == replace(stats, settings=replace(stats.settings, root=""))
 
 
-def test_it_takes_the_address_as_the_server_prints_it(shared_index, samples_index, monkeypatch):
+def test_it_takes_the_address_as_the_server_prints_it(samples_index, monkeypatch):
     with served(samples_index) as running:
         assert "#token=" in running.address
         assert Client(running.address).stats().documents == 6
@@ -153,9 +153,13 @@ def test_a_file_that_is_gone_is_a_page_error(tmp_path):
         assert "guest house" in hit.text.casefold()  # not stored: read from the file
         (again, *_) = Client(running.url).search("guest house")
         Path(form).unlink()
-        with pytest.raises(PageError, match="travel-expense-form.pdf#1: the file is gone; put it"):
+        with pytest.raises(
+            PageError, match=r"travel-expense-form\.pdf#1: the file is gone; put it"
+        ):
             again.image()
-        with pytest.raises(PageError, match="travel-expense-form.pdf#1: the file is gone; put it"):
+        with pytest.raises(
+            PageError, match=r"travel-expense-form\.pdf#1: the file is gone; put it"
+        ):
             assert again.text
 
 
@@ -165,7 +169,7 @@ def test_a_server_that_is_not_there_is_said_with_what_to_do():
     nobody = Client(f"http://127.0.0.1:{port}")
     with pytest.raises(ServerError, match=r"\(connection refused\); is docpruner serve running"):
         nobody.search("a")
-    with pytest.raises(ServerError, match="can't reach http://no.such.host.invalid"):
+    with pytest.raises(ServerError, match=r"can't reach http://no\.such\.host\.invalid"):
         Client("http://no.such.host.invalid").stats()
 
 
@@ -233,7 +237,7 @@ def test_documents_are_added_and_taken_out(changing, tmp_path):
 
 
 def test_an_encoder_of_words_says_why_it_sees_no_picture(client):
-    with pytest.raises(ServerError, match="reads words and sees no pictures.* --image FILE --ocr"):
+    with pytest.raises(ServerError, match=r"reads words and sees no pictures.* --image FILE --ocr"):
         client.search(image=Image.new("RGB", (40, 40)))
 
 

@@ -106,6 +106,8 @@ def _matched(view: HitView) -> Text:
         matched = view.matched
         parts += [_pair(shortened(word), text) for word, text in matched[:MOST_MATCHED]]
         parts += [Text("…")] if len(matched) > MOST_MATCHED else []
+        if not matched:  # asked by a picture, which has no words
+            parts.append(plain(view.snippet))
     else:
         parts.append(Text("nothing really", "dim"))
     return Text("  ").join(parts)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import closing
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,7 +27,16 @@ from docpruner.cli.output import (
     styled,
 )
 from docpruner.cli.picture_files import open_picture
+from docpruner.errors import DocPrunerError
 from docpruner.search.filters import read_metadata, read_pages
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from docpruner.facade import Index
+    from docpruner.hits import Hit
+
+OCR_PIXELS = 4_000_000  # of a picture whose words are recognised
 
 
 class Mode(Enum):
@@ -37,8 +48,19 @@ class Mode(Enum):
 def run(
     index: IndexArgument,
     query: Annotated[
-        str, typer.Argument(metavar="QUERY", help="What to look for.", show_default=False)
-    ],
+        str | None, typer.Argument(metavar="QUERY", help="What to look for.", show_default=False)
+    ] = None,
+    image: Annotated[
+        Path | None,
+        typer.Option(
+            "--image",
+            metavar="FILE",
+            help="Look for pages like this picture (or first page of a PDF) instead.",
+        ),
+    ] = None,
+    ocr: Annotated[
+        bool, typer.Option("--ocr", help="Look for the words on the --image, not for its looks.")
+    ] = False,
     k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="How many pages to show.")] = 10,
     documents: Annotated[
         list[str] | None,
@@ -91,15 +113,23 @@ def run(
     Example: `docpruner search reports.idx "revenue in 2021" -k 3 --save-images hits`
 
     Example: `docpruner search manuals.idx "part AX-4711" --mode hybrid`
+
+    Example: `docpruner search plans.idx --image crop.png`
     """
     from docpruner.cli.hit_pictures import Pictures
     from docpruner.cli.hit_tables import show_hits, views_of
     from docpruner.facade import Index
 
+    if (query is None) == (image is None):
+        raise DocPrunerError("give a QUERY or an --image to look for, one of the two")
+    if ocr and image is None:
+        raise DocPrunerError("--ocr recognises the words on an --image; give one")
     with Index.open(index, device=device, trust_remote_code=trust_remote_code) as opened:
         hits = opened.search(
-            read_query(query),
+            None if query is None else read_query(query),
             k,
+            image=None if image is None else _picture(opened, image, ocr=ocr),
+            ocr=ocr,
             documents=documents or (),
             pages=read_pages(pages),
             metadata=read_metadata(metadata),
@@ -107,7 +137,8 @@ def run(
             mode=mode.value,
         )
         hits = [hit for hit in hits if min_score is None or hit.score >= min_score]
-        views = views_of(opened, hits, judged=mode is Mode.vectors)
+        judged = mode is Mode.vectors and image is None
+        views = views_of(opened, hits, judged=judged)
         chosen = hits if save_images is not None else hits[:1] if open_ else []
         pictures = Pictures.of(chosen, save_images)
     if json:
@@ -115,7 +146,8 @@ def run(
             {**view.to_dict(rank), "picture": pictures.path(view.hit)}
             for rank, view in enumerate(views, 1)
         ]
-        print_json({"query": query, "mode": mode.value, "hits": entries})
+        asked = {"query": _asked(query, hits), "image": None if image is None else str(image)}
+        print_json({**asked, "mode": mode.value, "hits": entries})
     elif hits:
         if not any(view.really_matches for view in views):
             console().print("[yellow]Nothing really matches[/]; these pages come nearest:")
@@ -132,3 +164,19 @@ def run(
     if open_ and pictures.saved:
         open_picture(next(iter(pictures.saved.values())), told=save_images is not None or json)
     raise typer.Exit(0 if hits else NOTHING)
+
+
+def _picture(index: Index, path: Path, *, ocr: bool) -> Image:
+    """Read in a child process, as large as is of use."""
+    from docpruner.pages.page_files import PageFiles
+
+    pixels = OCR_PIXELS
+    if not ocr and index.reads == "pixels":
+        pixels = index.encoder.pixels or OCR_PIXELS
+    with closing(PageFiles()) as files:
+        return files.picture(str(path.absolute()), 1, pixels)
+
+
+def _asked(query: str | None, hits: Sequence[Hit]) -> str | None:
+    """The query, or the words that were recognised on an image."""
+    return query if query is not None or not hits else hits[0].query or None

@@ -42,7 +42,7 @@ function card(hit, others, query, best, place) {
     el(
       "a",
       { class: "hit", href: pageLink(hit, query), "aria-labelledby": `${name} ${line}` },
-      thumb(hit.document, hit.page, hit.matches),
+      thumb(hit.document, hit.page, query ? hit.matches : []), // a picture matches everywhere
       el(
         "span",
         { class: "hit-text" },

@@ -86,7 +86,7 @@ def anthropic_request(question: str, hits: Sequence[Hit]) -> dict[str, Any]:
 
 
 def caption(hit: Hit) -> str:
-    """What the model can't see: where the page is from, and its words, for what is printed small."""
+    """Where the page is from, and its words: a model may not see what is printed small."""
     return f"{Path(hit.document).name}, page {hit.page}:\n{hit.text}"
 
 

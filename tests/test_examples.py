@@ -105,7 +105,8 @@ def test_pages_become_messages_that_a_vision_model_takes(samples):
     asked = anthropic_request(LEASE, hits)
     (message,) = asked["messages"]
     assert asked["max_tokens"] > 0
-    assert [part["type"] for part in message["content"]] == [*"text image text image text".split()]
+    kinds = [part["type"] for part in message["content"]]
+    assert kinds == ["text", "image", "text", "image", "text"]
     source = message["content"][1]["source"]
     assert (source["type"], source["media_type"]) == ("base64", "image/png")
     assert url == f"data:image/png;base64,{source['data']}"

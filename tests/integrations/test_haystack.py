@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 
 import pytest
+
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # before it is imported: tests send nothing
 
 pytest.importorskip("haystack", reason='needs "docpruner[haystack]"')
 

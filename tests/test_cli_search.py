@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from cli_process import docpruner, write_pdf
 from docpruner.cli.hit_tables import told_apart
@@ -39,6 +39,53 @@ def copy(folder, tmp_path) -> Path:
     """An index to change, of the same documents."""
     shutil.copytree(folder / "my.idx", tmp_path / "my.idx")
     return tmp_path
+
+
+# ------------------------------------------------------------------ by picture
+
+
+@pytest.fixture(scope="module")
+def crop(folder) -> Path:
+    """A picture of some words."""
+    picture = Image.new("RGB", (640, 80), "white")
+    ImageDraw.Draw(picture).text((20, 15), "lighthouse painted white", "black", font_size=44)
+    picture.save(folder / "crop.png")
+    return folder / "crop.png"
+
+
+def test_the_built_in_encoder_says_why_it_sees_no_picture(folder, crop):
+    done = docpruner("search", "my.idx", "--image", str(crop), at=folder)
+    assert done.returncode == 1
+    said = " ".join(done.stderr.split())
+    assert "builtin-v1 reads words only; searching by image needs an encoder that sees" in said
+    assert "--ocr" in said
+
+
+def test_the_words_on_a_picture_are_searched_for(folder, crop):
+    pytest.importorskip("rapidocr", reason='needs "docpruner[ocr]"')
+    done = docpruner("search", "my.idx", "--image", crop.name, "--ocr", "--json", at=folder)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["query"].split() == ["lighthouse", "painted", "white"]
+    assert told["image"] == "crop.png"
+    assert told["hits"][0]["document"].endswith("2024/report.pdf")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        ((), 2, "give a QUERY or an --image"),
+        (("tide", "--image", "crop.png"), 2, "one of the two"),
+        (("tide", "--ocr"), 2, "--ocr recognises the words on an --image"),
+        (("--image", "gone.png"), 1, "gone.png"),
+        (("--image", "docs"), 1, "docs"),
+    ],
+)
+def test_what_can_t_be_searched_by_is_said(crop, arguments, status, said):
+    done = docpruner("search", "my.idx", *arguments, at=crop.parent)
+    assert done.returncode == status
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 # ------------------------------------------------------------------ what matches

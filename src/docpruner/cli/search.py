@@ -27,7 +27,6 @@ from docpruner.cli.output import (
     styled,
 )
 from docpruner.cli.picture_files import open_picture
-from docpruner.errors import DocPrunerError
 from docpruner.search.filters import read_metadata, read_pages
 
 if TYPE_CHECKING:
@@ -121,9 +120,9 @@ def run(
     from docpruner.facade import Index
 
     if (query is None) == (image is None):
-        raise DocPrunerError("give a QUERY or an --image to look for, one of the two")
+        raise typer.BadParameter("give a QUERY or an --image to look for, one of the two")
     if ocr and image is None:
-        raise DocPrunerError("--ocr recognises the words on an --image; give one")
+        raise typer.BadParameter("--ocr recognises the words on an --image; give one")
     with Index.open(index, device=device, trust_remote_code=trust_remote_code) as opened:
         hits = opened.search(
             None if query is None else read_query(query),
@@ -137,7 +136,7 @@ def run(
             mode=mode.value,
         )
         hits = [hit for hit in hits if min_score is None or hit.score >= min_score]
-        judged = mode is Mode.vectors and image is None
+        judged = mode is Mode.vectors and (image is None or ocr)
         views = views_of(opened, hits, judged=judged)
         chosen = hits if save_images is not None else hits[:1] if open_ else []
         pictures = Pictures.of(chosen, save_images)

@@ -52,7 +52,7 @@ PICTURE: Responses = {
 }
 PICTURE_BODY: dict[str, Any] = {
     "required": True,
-    "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}},
+    "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
 }
 FILE: Responses = {200: {"content": {"*/*": {}}, "description": "The file as it is."}}
 

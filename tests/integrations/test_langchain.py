@@ -112,6 +112,6 @@ def test_a_page_whose_file_is_gone_is_found_and_says_so(gone):
     retriever = DocPrunerRetriever(index=str(gone), k=1, pictures=True)
     (document,) = retriever.invoke("guest house")
     retriever.index.close()
-    assert (document.page_content, document.metadata["page"]) == ("", 1)
+    assert (document.page_content, document.metadata["page"]) == ("", 2)
     assert "travel-expense-form.pdf" in document.metadata["problem"]
     assert "image" not in document.metadata

@@ -114,7 +114,7 @@ EXAMPLE = "http://127.0.0.1:8000"
 class _NoRedirects(HTTPRedirectHandler):
     """Another server must not be given the token."""
 
-    def redirect_request(self, *_: Any) -> None:
+    def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
 

@@ -41,7 +41,7 @@ class Connection:
     def delete(self, path: str) -> Any:
         return self._json("DELETE", path)
 
-    def bytes(self, path: str, query: Query = ()) -> bytes:
+    def download(self, path: str, query: Query = ()) -> bytes:
         return self._answer("GET", path, query, None, BODY_TYPE)
 
     def _json(

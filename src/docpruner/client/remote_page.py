@@ -48,7 +48,7 @@ class RemotePage:
         share = width / height if min(self.size) > 0 else 1.0
         wide = min(max(math.ceil(math.sqrt(pixels * share)), NARROWEST), WIDEST)
         with self._problems():
-            data = self.connection.bytes(f"{self._address}/image", [("width", str(wide))])
+            data = self.connection.download(f"{self._address}/image", [("width", str(wide))])
         with Image.open(io.BytesIO(data), formats=["WEBP"]) as picture:
             return picture.convert("RGB")
 

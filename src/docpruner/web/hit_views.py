@@ -34,7 +34,7 @@ def hit_response(rank: int, hit: Hit, name: str, words: Sequence[Word] | None) -
         score=round(hit.score, 4),
         metadata=json_values(hit.metadata),
         snippet=excerpt.text,
-        marks=[list(span) for span in excerpt.spans],
+        marks=[list(span) for span in excerpt.spans if hit.query],  # a picture asks for no words
         matched=[MatchedWord(query=word, page=text) for word, text in matched],
         matches=[
             MatchResponse(

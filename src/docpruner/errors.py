@@ -19,6 +19,7 @@ DocPrunerError
 │   └── TextSearchError  it can't be searched by text
 ├── DamagedIndexError    an index whose files are damaged
 ├── BudgetError          a budget that can't be read, or can't be met
+├── ExportError          a file that an index can't be exported to
 ├── DataError            data to measure on that can't be used
 ├── ServerError          a server that can't be reached, or refuses what it was asked
 └── MissingExtraError    an optional dependency is not installed
@@ -127,6 +128,10 @@ class DamagedIndexError(DocPrunerError, RuntimeError):
 
 class BudgetError(DocPrunerError, ValueError):
     """A budget that can't be read, or that no setting meets."""
+
+
+class ExportError(DocPrunerError, ValueError):
+    """A file that an index can't be exported to."""
 
 
 class DeviceError(DocPrunerError, RuntimeError):

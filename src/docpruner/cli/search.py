@@ -96,6 +96,12 @@ def run(
         Path | None,
         typer.Option("--save-images", metavar="FOLDER", help="Save a picture of every hit."),
     ] = None,
+    version: Annotated[
+        int | None,
+        typer.Option(
+            "--version", metavar="N", help="The index as it was, in a store that keeps versions."
+        ),
+    ] = None,
     device: DeviceOption = None,
     trust_remote_code: TrustOption = False,
     json: JsonOption = False,
@@ -123,7 +129,9 @@ def run(
         raise typer.BadParameter("give a QUERY or an --image to look for, one of the two")
     if ocr and image is None:
         raise typer.BadParameter("--ocr recognises the words on an --image; give one")
-    with Index.open(index, device=device, trust_remote_code=trust_remote_code) as opened:
+    with Index.open(
+        index, version=version, device=device, trust_remote_code=trust_remote_code
+    ) as opened:
         hits = opened.search(
             None if query is None else read_query(query),
             k,

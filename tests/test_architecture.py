@@ -40,7 +40,7 @@ ROOMS = {
     "explain": {"pages", "pictures", "stores", "encoders", "reduce", "codecs", *VALUES},
     "evaluate": {
         *("pipeline", "stores", "pages", "encoders", "reduce", "maxsim", "codecs", "pictures"),
-        *("explain", "cores", *VALUES),
+        *("search", "explain", "cores", *VALUES),
     },
     "integrations": {
         *("encoders", "reduce", "stores", "codecs", "maxsim", "facade", "client", *VALUES),

@@ -110,6 +110,33 @@ def test_a_query_that_something_matches_is_not(folder):
     assert all("nothing really" in line for line in others)
 
 
+def test_a_search_by_text_finds_words_and_nothing_else(folder):
+    done = docpruner("search", "my.idx", "lighthouse", "--mode", "text", "--json", at=folder)
+    answer = json.loads(done.stdout)
+    assert answer["mode"] == "text"
+    (hit,) = answer["hits"]
+    assert hit["snippet"] == LINES["2024/report.pdf"]
+    assert hit["really_matches"]
+    assert docpruner("search", "my.idx", "beacon", "--mode", "text", at=folder).returncode == 4
+    done = docpruner("search", "my.idx", "lighthouse", "--mode", "hybrid", "--json", at=folder)
+    hits = json.loads(done.stdout)["hits"]
+    assert hits[0]["document"].endswith("2024/report.pdf")
+    assert len(hits) == len(LINES)
+    done = docpruner("search", "my.idx", "a", "--mode", "both", at=folder)
+    assert done.returncode == 2
+
+
+def test_an_index_without_text_says_so(folder):
+    assert docpruner("index", "no.idx", "docs", "--no-text", at=folder).returncode == 0
+    done = docpruner("search", "no.idx", "tide", "--mode", "text", at=folder)
+    assert done.returncode == 1
+    assert "no.idx has no words stored, by --no-text" in done.stderr
+    assert "not stored (--no-text)" in docpruner("stats", "no.idx", at=folder).stdout
+    assert "a page, with its full-text index" in docpruner("stats", "my.idx", at=folder).stdout
+    hits = json.loads(docpruner("search", "no.idx", "tide", "--json", at=folder).stdout)["hits"]
+    assert hits[0]["snippet"] == LINES["2023/report.pdf"]  # read from the file
+
+
 def test_pages_below_a_score_can_be_left_out(folder):
     found = docpruner("search", "my.idx", "lighthouse", "--json", at=folder)
     scores = [hit["score"] for hit in json.loads(found.stdout)["hits"]]

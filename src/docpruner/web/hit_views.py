@@ -11,7 +11,7 @@ from docpruner.types import Word
 from docpruner.web.names import document_id
 from docpruner.web.schemas import HitResponse, MatchedWord, MatchResponse, json_values
 
-SNIPPET, SNIPPET_MATCHES = 140, 5  # characters; words of the query
+SNIPPET = 140  # characters
 NEAR_ZERO = 0.1  # of the score of a word; what answers a question has more than five times that
 
 
@@ -23,7 +23,11 @@ def nothing_matches(hits: Sequence[Hit]) -> bool:
 def hit_response(rank: int, hit: Hit, name: str, words: Sequence[Word] | None) -> HitResponse:
     """`words` are those of the page; None leaves out what they would tell."""
     matched = [] if words is None else matched_words(hit, words)
-    excerpt = Excerpt("") if words is None else _excerpt(hit, words)
+    excerpt = (
+        Excerpt("")
+        if words is None
+        else replace(hit, stored_words=lambda: tuple(words)).excerpt(SNIPPET)
+    )
     return HitResponse(
         rank=rank,
         document=document_id(hit.document),
@@ -47,10 +51,3 @@ def hit_response(rank: int, hit: Hit, name: str, words: Sequence[Word] | None) -
             for match in hit.matches
         ],
     )
-
-
-def _excerpt(hit: Hit, words: Sequence[Word]) -> Excerpt:
-    """Around the best matches: the others count for little, and each is looked for in all words."""
-    best = sorted(hit.matches, key=lambda match: -match.score)[:SNIPPET_MATCHES]
-    told = replace(hit, stored_words=lambda: tuple(words), matches=tuple(best))
-    return told.excerpt(SNIPPET)

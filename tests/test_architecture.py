@@ -35,13 +35,16 @@ ROOMS = {
     "pipeline": {"pages", "encoders", "reduce", "stores", "codecs", "types", "errors"},
     "search": {"encoders", "stores", "similarities", *VALUES},
     "facade": {"pipeline", "search", "stores", "pages", "encoders", "reduce", "codecs", *VALUES},
+    "client": {"search", "stores", "pipeline", *VALUES},
     "pictures": VALUES,
     "explain": {"pages", "pictures", "stores", "encoders", "reduce", "codecs", *VALUES},
     "evaluate": {
         *("pipeline", "stores", "pages", "encoders", "reduce", "maxsim", "codecs", "pictures"),
-        *("explain", "cores", *VALUES),
+        *("search", "explain", "cores", *VALUES),
     },
-    "integrations": {"encoders", "reduce", "stores", "codecs", "maxsim", "types", "errors"},
+    "integrations": {
+        *("encoders", "reduce", "stores", "codecs", "maxsim", "facade", "client", *VALUES),
+    },
     "doctor": {"maxsim", "errors", "cores"},
     "web": {"outside_text", "facade", "explain", "search", "pipeline", "stores", "pages", *VALUES},
     "cli": {

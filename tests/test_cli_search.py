@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from cli_process import docpruner, write_pdf
 from docpruner.cli.hit_tables import told_apart
@@ -41,6 +41,53 @@ def copy(folder, tmp_path) -> Path:
     return tmp_path
 
 
+# ------------------------------------------------------------------ by picture
+
+
+@pytest.fixture(scope="module")
+def crop(folder) -> Path:
+    """A picture of some words."""
+    picture = Image.new("RGB", (640, 80), "white")
+    ImageDraw.Draw(picture).text((20, 15), "lighthouse painted white", "black", font_size=44)
+    picture.save(folder / "crop.png")
+    return folder / "crop.png"
+
+
+def test_the_built_in_encoder_says_why_it_sees_no_picture(folder, crop):
+    done = docpruner("search", "my.idx", "--image", str(crop), at=folder)
+    assert done.returncode == 1
+    said = " ".join(done.stderr.split())
+    assert "builtin-v1 reads words only; searching by image needs an encoder that sees" in said
+    assert "--ocr" in said
+
+
+def test_the_words_on_a_picture_are_searched_for(folder, crop):
+    pytest.importorskip("rapidocr", reason='needs "docpruner[ocr]"')
+    done = docpruner("search", "my.idx", "--image", crop.name, "--ocr", "--json", at=folder)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["query"].split() == ["lighthouse", "painted", "white"]
+    assert told["image"] == "crop.png"
+    assert told["hits"][0]["document"].endswith("2024/report.pdf")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        ((), 2, "give a QUERY or an --image"),
+        (("tide", "--image", "crop.png"), 2, "one of the two"),
+        (("tide", "--ocr"), 2, "--ocr recognises the words on an --image"),
+        (("--image", "gone.png"), 1, "gone.png"),
+        (("--image", "docs"), 1, "docs"),
+    ],
+)
+def test_what_can_t_be_searched_by_is_said(crop, arguments, status, said):
+    done = docpruner("search", "my.idx", *arguments, at=crop.parent)
+    assert done.returncode == status
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 # ------------------------------------------------------------------ what matches
 
 
@@ -61,6 +108,33 @@ def test_a_query_that_something_matches_is_not(folder):
     first, *others = [line for line in done.stdout.splitlines() if ".pdf" in line]
     assert "lighthouse  painted" in first
     assert all("nothing really" in line for line in others)
+
+
+def test_a_search_by_text_finds_words_and_nothing_else(folder):
+    done = docpruner("search", "my.idx", "lighthouse", "--mode", "text", "--json", at=folder)
+    answer = json.loads(done.stdout)
+    assert answer["mode"] == "text"
+    (hit,) = answer["hits"]
+    assert hit["snippet"] == LINES["2024/report.pdf"]
+    assert hit["really_matches"]
+    assert docpruner("search", "my.idx", "beacon", "--mode", "text", at=folder).returncode == 4
+    done = docpruner("search", "my.idx", "lighthouse", "--mode", "hybrid", "--json", at=folder)
+    hits = json.loads(done.stdout)["hits"]
+    assert hits[0]["document"].endswith("2024/report.pdf")
+    assert len(hits) == len(LINES)
+    done = docpruner("search", "my.idx", "a", "--mode", "both", at=folder)
+    assert done.returncode == 2
+
+
+def test_an_index_without_text_says_so(folder):
+    assert docpruner("index", "no.idx", "docs", "--no-text", at=folder).returncode == 0
+    done = docpruner("search", "no.idx", "tide", "--mode", "text", at=folder)
+    assert done.returncode == 1
+    assert "no.idx has no words stored, by --no-text" in done.stderr
+    assert "not stored (--no-text)" in docpruner("stats", "no.idx", at=folder).stdout
+    assert "a page, with its full-text index" in docpruner("stats", "my.idx", at=folder).stdout
+    hits = json.loads(docpruner("search", "no.idx", "tide", "--json", at=folder).stdout)["hits"]
+    assert hits[0]["snippet"] == LINES["2023/report.pdf"]  # read from the file
 
 
 def test_pages_below_a_score_can_be_left_out(folder):

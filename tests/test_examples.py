@@ -1,15 +1,20 @@
-"""The recipes of CONTRIBUTING.md, followed: a source, a search stage and an encoder of one's own.
+"""The recipes of CONTRIBUTING.md, followed: a source, a search stage and an encoder of one's own;
+and pages handed to a model.
 
 The store is in the contract suite (tests/stores).
 """
 
 from __future__ import annotations
 
+import base64
+import io
+import json
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from docpruner import Index
 from docpruner.search.searcher import find, questions
@@ -23,7 +28,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 def examples(monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLES)
     yield
-    for name in ("zip_source", "mean_stage", "spelling_encoder"):
+    for name in ("zip_source", "mean_stage", "spelling_encoder", "ask_with_pages"):
         sys.modules.pop(name, None)
 
 
@@ -80,3 +85,43 @@ def test_an_encoder_of_ones_own_indexes_and_searches(tmp_path):
         assert "turbine" in index.search("turbin", 1)[0].snippet().casefold()
     with Index.open(tmp_path / "index", encoder=SpellingEncoder()) as again:
         assert again.search("turbine wake", 1) == right
+
+
+LEASE = "What does it cost to lease the cargo bike?"
+
+
+def test_pages_become_messages_that_a_vision_model_takes(samples):
+    from ask_with_pages import anthropic_request, openai_request
+
+    hits = samples.search(LEASE, 2)
+    system, user = openai_request(LEASE, hits)["messages"]
+    assert (system["role"], user["role"]) == ("system", "user")
+    kinds = [part["type"] for part in user["content"]]
+    assert kinds == ["text", "image_url", "text", "image_url", "text"]
+    assert user["content"][0]["text"].startswith("product-launch-slides.pdf, page 8:\n")
+    assert "Lease" in user["content"][0]["text"]
+    assert user["content"][-1]["text"] == LEASE
+    url = user["content"][1]["image_url"]["url"]
+    asked = anthropic_request(LEASE, hits)
+    (message,) = asked["messages"]
+    assert asked["max_tokens"] > 0
+    kinds = [part["type"] for part in message["content"]]
+    assert kinds == ["text", "image", "text", "image", "text"]
+    source = message["content"][1]["source"]
+    assert (source["type"], source["media_type"]) == ("base64", "image/png")
+    assert url == f"data:image/png;base64,{source['data']}"
+    with Image.open(io.BytesIO(base64.b64decode(source["data"]))) as picture:
+        assert (picture.format, picture.width) == ("PNG", 1000)
+
+
+def test_the_messages_are_printed_with_their_pictures_shortened(tmp_path, monkeypatch, capsys):
+    import ask_with_pages
+
+    with Index.create(tmp_path / "index", encoder=builtin()) as index:
+        index.add(SAMPLES / "travel-expense-form.pdf")
+    program = ["ask_with_pages.py", "guest house", "--index", str(tmp_path / "index"), "-k", "1"]
+    monkeypatch.setattr(sys, "argv", program)
+    ask_with_pages.main()
+    (_, user) = json.loads(capsys.readouterr().out)["messages"]
+    assert user["content"][1]["image_url"]["url"].startswith("data:image/png;base64,iVBOR")
+    assert user["content"][1]["image_url"]["url"].endswith(" characters)")

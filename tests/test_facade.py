@@ -26,6 +26,7 @@ from docpruner.errors import (
     PageError,
     ScoringError,
     SpecError,
+    TextSearchError,
 )
 from pipeline.made import SAMPLES, WordEncoder, builtin, text_pdf
 
@@ -261,7 +262,7 @@ def test_an_index_takes_little_more_than_its_vectors(tmp_path, codec):
         stats = index.stats()
     on_disk = sum(path.stat().st_size for path in Path(index.location).rglob("*") if path.is_file())
     vectors = stats.vectors * bytes_per_vector(codec, 128)
-    assert on_disk <= 1.03 * vectors + 6 * 1024 * stats.pages
+    assert on_disk <= 1.03 * vectors + stats.bytes_empty + 3 * 1024 * stats.pages
 
 
 def test_a_file_is_up_to_date_until_it_changes_or_goes(index, tmp_path):
@@ -532,12 +533,32 @@ def test_a_hit_can_be_read_and_seen(samples):
     assert (described["page"], described["score"]) == (hit.page, round(hit.score, 4))
 
 
-def test_a_hit_whose_file_is_gone_says_so(index, tmp_path):
+def test_a_hit_whose_file_is_gone_still_has_its_text(index, tmp_path):
     (hit, *_) = index.search("plums")
     (tmp_path / "docs" / "a.pdf").unlink()
-    for read in (lambda: hit.text, hit.snippet, hit.image):
-        with pytest.raises(PageError, match=r"a\.pdf.*does not exist"):
-            read()
+    assert "plums" in hit.text
+    assert "[plums]" in hit.snippet(mark=("[", "]"))
+    with pytest.raises(PageError, match=r"a\.pdf.*does not exist"):
+        hit.image()
+
+
+def test_without_stored_text_a_hit_reads_its_file(tmp_path):
+    path = text_pdf(tmp_path / "docs" / "a.pdf", "plums")
+    with Index.create(tmp_path / "index", encoder=WordEncoder(), text=False) as index:
+        index.add(path)
+        (hit,) = index.search("plums")
+        assert (hit.text, hit.tells_words) == ("plums", False)
+        assert not index.page(str(path), 1).text.is_stored
+        assert (index.stats().pages_with_text, index.stats().bytes_of_text) == (0, 0)
+        path.unlink()
+        for read in (lambda: hit.text, hit.snippet, hit.image):
+            with pytest.raises(PageError, match=r"a\.pdf.*does not exist"):
+                read()
+        for mode in ("text", "hybrid"):
+            with pytest.raises(TextSearchError, match="no words stored, by --no-text"):
+                index.search("plums", mode=mode)
+    with pytest.raises(IndexStateError, match="has text False, not True"):
+        Index.open_or_create(tmp_path / "index", text=True)
 
 
 def test_one_page_is_asked_by_itself(samples):
@@ -607,9 +628,9 @@ def test_documents_that_were_moved_alone_are_found_by_their_new_root(tmp_path):
         Index.open(where, encoder=WordEncoder()) as index,
         pytest.raises(PageError, match="does not exist"),
     ):
-        _ = index.search("apples")[0].text
+        index.search("apples")[0].image()
     with Index.open(where, encoder=WordEncoder(), root=tmp_path / "papers") as index:
-        assert index.search("apples")[0].text == "apples"
+        assert index.search("apples")[0].image(width=50).width == 50
 
 
 def test_a_file_outside_the_root_is_a_problem(tmp_path):

@@ -12,18 +12,20 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-import bm25s
 import numpy as np
 
 from docpruner import PageEmbedding, reducer
 from docpruner.encoders.builtin import GRID, BuiltinEncoder
 from docpruner.maxsim import score_pages
 from docpruner.pages.reader import pages_of as pages_of_file
+from docpruner.stores.bm25 import bm25
 from docpruner.types import Page, Reduction
+from docpruner.word_forms import words_in
 
 KS = (-0.5, -0.25, 0, 0.25, 0.5, 1)
 RATIOS = (0.5,)
@@ -64,12 +66,10 @@ class Questions:
         return float(np.mean(found))
 
 
-def bm25(texts: list[str], queries: list[str]) -> np.ndarray:
-    """Lucene's BM25 with its usual settings; English stop words dropped."""
-    index = bm25s.BM25(k1=1.2, b=0.75)
-    index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
-    tokens = bm25s.tokenize(queries, stopwords="en", return_ids=False, show_progress=False)
-    return np.array([index.get_scores(words) for words in tokens])
+def by_text(texts: list[str], queries: list[str]) -> np.ndarray:
+    """As an index is searched by text."""
+    counts = [Counter(words_in(text)) for text in texts]
+    return np.array([bm25(query, counts) for query in queries])
 
 
 def encode(folder: Path, encoder: BuiltinEncoder) -> tuple[list[PageEmbedding], list[str]]:
@@ -130,7 +130,7 @@ def main(folder: Path, kept: Path | None = None) -> None:
         "pages": len(embeddings),
         "without_words": sum(not text for text in texts),
         "questions": len(queries),
-        "bm25": questions.ndcg(bm25(texts, questions.texts)),
+        "bm25": questions.ndcg(by_text(texts, questions.texts)),
         "base": base,
         "curve": [],
     }

@@ -15,11 +15,13 @@ DocPrunerError
 ├── IndexStateError      an index that is not there, or of another kind
 │   ├── IndexBusyError   somebody else is writing to it
 │   ├── IndexWriteError  its disk is full, or can't be written to
-│   └── IndexClosedError it was closed
+│   ├── IndexClosedError it was closed
+│   └── TextSearchError  it can't be searched by text
 ├── DamagedIndexError    an index whose files are damaged
 ├── BudgetError          a budget that can't be read, or can't be met
 ├── ExportError          a file that an index can't be exported to
 ├── DataError            data to measure on that can't be used
+├── ServerError          a server that can't be reached, or refuses what it was asked
 └── MissingExtraError    an optional dependency is not installed
 
 PruningWarning           a threshold pruned nothing, or everything
@@ -116,6 +118,10 @@ class IndexClosedError(IndexStateError):
         super().__init__(f"{location} is closed; open it again")
 
 
+class TextSearchError(IndexStateError):
+    """An index that can't be searched by text: it has no words stored, or Python no FTS5."""
+
+
 class DamagedIndexError(DocPrunerError, RuntimeError):
     """An index whose files are damaged."""
 
@@ -134,6 +140,14 @@ class DeviceError(DocPrunerError, RuntimeError):
 
 class DataError(DocPrunerError, ValueError):
     """Data to measure on that can't be used."""
+
+
+class ServerError(DocPrunerError, RuntimeError):
+    """A `docpruner serve` that can't be reached, or refuses what it was asked."""
+
+    def __init__(self, message: str, *, status: int | None = None, code: str = "") -> None:
+        super().__init__(message)
+        self.status, self.code = status, code  # of its answer; None if there was none
 
 
 class MissingExtraError(DocPrunerError, ImportError):

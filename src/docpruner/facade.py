@@ -72,6 +72,7 @@ from docpruner.types import Filter, Metadata, Mode, PageEmbedding, Prompt, is_na
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from docpruner.encoders.encoder_name import Reads
     from docpruner.encoders.registry import Encoder
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -341,6 +342,15 @@ class Index:
                 self._encoder = self._model_options.load(self.settings.encoder)
             return self._encoder
 
+    @property
+    def reads(self) -> Reads:
+        """What the encoder sees of a page: "words" or "pixels". It need not be loaded for that."""
+        from docpruner.encoders.registry import EncoderName
+
+        if self._encoder is not None:
+            return self._encoder.reads
+        return EncoderName.read(self.settings.encoder).reads
+
     def __repr__(self) -> str:
         return f"Index({self.location!r})"
 
@@ -589,6 +599,7 @@ class Index:
         *,
         vectors: npt.ArrayLike | None = None,
         image: Image | None = None,
+        ocr: bool = False,
         documents: str | Sequence[str] = (),
         pages: PageRange | None = None,
         metadata: Metadata | None = None,
@@ -599,7 +610,10 @@ class Index:
 
         query: what to look for; or instead of it
         vectors: (tokens, dim) of a query that was encoded elsewhere, or
-        image: a picture of a page to find pages like it, with an encoder that reads pixels.
+        image: a picture of a page, or of a part of it, to find pages like it, with an encoder that
+            reads pixels.
+        ocr: search by the words that are recognised on the image instead of by what it looks like
+            (extra `ocr`): that is for an encoder that reads words.
         documents: only those that fit one of these globs (a name, the last parts of a path, or all
             of it; `*` goes across folders).
         pages: only from the first to the last of these numbers; None as the last is the end.
@@ -611,6 +625,8 @@ class Index:
             the sum over the query's words of their similarities, the BM25 score, or the two
             together in deviations from their means: it compares pages of one search and no others.
         """
+        if image is not None and ocr:
+            query, image = _words_on(image), None
         question = self._question(query, vectors, image)
         which = Filter(_globs(documents), pages, metadata)
         return find(self._store, [question], k, which, exact=exact, mode=mode, files=self._files)[0]
@@ -656,9 +672,12 @@ class Index:
         if self.encoder.reads != "pixels":
             raise EncoderError(
                 f"{self.encoder.name} reads words only; searching by image needs an encoder that "
-                "sees, such as vidore/colqwen2.5-v0.2"
+                "sees, such as vidore/colqwen2.5-v0.2. With ocr=True (--ocr), the words on the "
+                "image are searched for"
             )
-        (page,) = self.encoder.encode_pages([image])
+        encoder = self.encoder
+        with self._encoding:
+            (page,) = encoder.encode_pages([image.convert("RGB")])
         return Question.of(page.vectors)
 
     # ------------------------------------------------------------------ maintenance
@@ -853,6 +872,15 @@ def _one_of(reduction: str | Reducer | None, spec: str | None) -> str | Reducer 
     if reduction is not None and spec is not None:
         raise IndexStateError("reduction and spec are the same; give one of the two")
     return spec if reduction is None else reduction
+
+
+def _words_on(image: Image) -> str:
+    from docpruner.pages.ocr import recognised_words
+
+    words = recognised_words(image)
+    if not words:
+        raise ScoringError("no words were recognised on the image; search by words of your own")
+    return " ".join(word.text for word in words)
 
 
 def _at_version(store: Store, version: int) -> Store:

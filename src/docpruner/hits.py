@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from docpruner.errors import PageError
 from docpruner.types import Box, Metadata, Word
 from docpruner.word_forms import text_of, words_in
@@ -94,11 +96,7 @@ class Hit:
     def excerpt(self, width: int = SNIPPET) -> Excerpt:
         """As `snippet`, with the places of the words that match."""
         words = self.words()
-        weights = [0.0] * len(words)
-        for match in self.matches:
-            for place, word in enumerate(words):
-                if is_within(word.box, match.boxes):
-                    weights[place] = max(weights[place], match.score)
+        weights = _weights(words, self.matches)
         asked = self._asked()
         if asked:
             for place, word in enumerate(words):
@@ -153,6 +151,18 @@ class Hit:
             remedy = "search an index to get hits that know their files"
             raise PageError(self.document, "its file is not known", remedy, self.page)
         return self.files
+
+
+def _weights(words: Sequence[Word], matches: Sequence[Match]) -> list[float]:
+    """Of each word the best score of a match that it lies in."""
+    boxes = np.array([word.box for word in words]).reshape(-1, 4)
+    middle = (boxes[:, :2] + boxes[:, 2:]) / 2  # (words, 2)
+    weights = np.zeros(len(words))
+    for match in matches:
+        for x0, y0, x1, y1 in match.boxes:
+            inside = (middle >= (x0 - NEAR, y0 - NEAR)) & (middle <= (x1 + NEAR, y1 + NEAR))
+            weights[inside.all(axis=1) & (weights < match.score)] = match.score
+    return weights.tolist()
 
 
 def is_within(box: Box, boxes: Sequence[Box]) -> bool:

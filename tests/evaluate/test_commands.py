@@ -58,6 +58,7 @@ def test_evaluate_times_encoding_if_asked(docpruner, tmp_path):
     sample_folder(tmp_path / "data")
     printed = docpruner("evaluate", "data", "--methods", "docpruner:k=-0.25", "--latency", "2")
     assert "nDCG@5" in printed
+    assert [line.split()[0] for line in printed.splitlines()[2:5]] == ["base", "bm25", "hybrid"]
     lost = (
         "3 of 32 pages have no words, and 5 of 32 queries are answered only there; --ocr reads "
         "such pages"

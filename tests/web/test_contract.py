@@ -26,6 +26,7 @@ LOOKS = [
     "/api/documents",
     "/api/search?q=dividend",
     f"/api/pages/{REPORT}/3",
+    f"/api/pages/{REPORT}/3/words",
     f"/api/pages/{REPORT}/3/reduction?spec=docpruner:k=0.5",
     "/api/whatif?spec=docpruner:k=0.5",
     "/api/budget",
@@ -39,6 +40,7 @@ WRONG = [
     (f"/api/pages/{REPORT}/999", 404, "not_found"),
     (f"/api/pages/{REPORT}/999/image", 404, "not_found"),
     (f"/api/pages/{REPORT}/999/hit?q=a", 404, "not_found"),
+    (f"/api/pages/{REPORT}/999/words", 404, "not_found"),
     (f"/api/pages/{REPORT}/3/hit", 422, "invalid"),
     (f"/api/pages/{REPORT}/3/hit?q=%20", 422, "invalid"),
     (f"/api/pages/{REPORT}/999/original", 404, "not_found"),
@@ -53,6 +55,7 @@ WRONG = [
     (f"/api/search?q={'x' * 60_000}", 422, "invalid"),
     ("/api/search?q=a&k=0", 422, "invalid"),
     ("/api/search?q=a&k=101", 422, "invalid"),
+    ("/api/search?q=a&mode=both", 422, "invalid"),
     ("/api/search?q=a&pages=b", 422, "invalid"),
     ("/api/search?q=a&pages=9-3", 422, "invalid"),
     ("/api/search?q=a&metadata=year", 422, "invalid"),
@@ -122,6 +125,29 @@ def test_a_snippet_is_the_text_around_what_matches(server):
     (hit,) = server.get("/api/search", params={"q": query, "k": 1}).json()["hits"]
     assert "Not everything went well. Southern Europe shrank" in hit["snippet"]
     assert len(hit["snippet"]) <= 140 + len("… ") + len(" …")
+    marked = [hit["snippet"][first:last] for first, last in hit["marks"]]
+    assert marked
+    assert set(marked) <= set(hit["snippet"].split())
+
+
+@pytest.mark.parametrize("mode", ["vectors", "text", "hybrid"])
+def test_a_search_goes_by_vectors_text_or_both(server, index, mode):
+    query = "turbidity meter dividend"
+    answer = server.get("/api/search", params={"q": query, "mode": mode}).json()
+    assert answer["mode"] == mode
+    hits = index.search(query, mode=mode)
+    listed = [(hit["name"], hit["page"], hit["score"]) for hit in answer["hits"]]
+    assert listed == [(Path(h.document).name, h.page, round(h.score, 4)) for h in hits]
+    assert "dividend" in " ".join(hit["snippet"].lower() for hit in answer["hits"])
+
+
+def test_snippets_need_no_file(server, monkeypatch):
+    def read(*_):
+        raise AssertionError("a file was read")
+
+    monkeypatch.setattr("docpruner.web.readers.ReaderPool.pages", read)
+    answer = server.get("/api/search", params={"q": "dividend per share", "k": 3}).json()
+    assert all(hit["snippet"] for hit in answer["hits"])
 
 
 @pytest.mark.parametrize(
@@ -138,7 +164,7 @@ def test_a_search_without_words_has_the_same_hits(server):
     whole = server.get("/api/search", params=query).json()["hits"]
     quick = server.get("/api/search", params=query | {"words": "false"}).json()["hits"]
     assert all(hit["matched"] for hit in whole)
-    assert quick == [hit | {"matched": [], "snippet": ""} for hit in whole]
+    assert quick == [hit | {"matched": [], "snippet": "", "marks": []} for hit in whole]
 
 
 def test_a_page_answers_a_query_also_if_it_is_not_among_the_best(server, index, ids):

@@ -27,6 +27,7 @@ LOOKS = [
     "/documents",
     "/search",
     "/pages/{document}/{number}",
+    "/pages/{document}/{number}/words",
     "/pages/{document}/{number}/hit",
     "/pages/{document}/{number}/image",
     "/pages/{document}/{number}/original",
@@ -67,6 +68,11 @@ def test_looking(server, path, mode):
     if mode is GenerationMode.NEGATIVE and path in UNCONDITIONAL:
         pytest.skip("takes no parameters that could be wrong")
     try_out(server, path, "GET", mode)
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+def test_sending_a_picture(server, mode):
+    try_out(server, "/search/image", "POST", mode)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Hits as commands show them: with the words that match, read from all files in one go."""
+"""Hits as commands show them: with the words that match."""
 
 from __future__ import annotations
 
@@ -48,14 +48,17 @@ class HitView:
         }
 
 
-def views_of(index: Index, hits: Sequence[Hit]) -> list[HitView]:
-    """The index's own child process reads the words of all hits at once."""
+def views_of(index: Index, hits: Sequence[Hit], *, judged: bool = True) -> list[HitView]:
+    """Words that are not stored are read by the index's own child process, all at once.
+
+    judged: whether a page may turn out not to match really; one that was found by text does.
+    """
     files = next((hit.files for hit in hits if isinstance(hit.files, PageFiles)), None)
     unknown = [(hit.document, hit.page) for hit in hits if not hit.tells_words]
     words = files.words_of(unknown) if files is not None and unknown else {}
     with index.reader() as reader:
         names = told_apart({hit.document for hit in hits}, reader.names())
-    judged = EncoderName.read(index.settings.encoder).reads == "words"
+    judged = judged and EncoderName.read(index.settings.encoder).reads == "words"
     return [
         HitView(
             hit=hit,
@@ -103,6 +106,8 @@ def _matched(view: HitView) -> Text:
         matched = view.matched
         parts += [_pair(shortened(word), text) for word, text in matched[:MOST_MATCHED]]
         parts += [Text("…")] if len(matched) > MOST_MATCHED else []
+        if not matched:  # asked by a picture, which has no words
+            parts.append(plain(view.snippet))
     else:
         parts.append(Text("nothing really", "dim"))
     return Text("  ").join(parts)

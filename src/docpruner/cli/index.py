@@ -87,6 +87,10 @@ def run(
         bool,
         typer.Option("--no-importances", help="Don't store the importances of pruned patches."),
     ] = False,
+    no_text: Annotated[
+        bool,
+        typer.Option("--no-text", help="Don't store the words of pages, nor search by them."),
+    ] = False,
     root: Annotated[
         Path | None,
         typer.Option(
@@ -150,6 +154,7 @@ def run(
                 spec=spec or chosen.get("spec"),
                 codec=chosen.get("codec") if codec is None else codec.value,  # type: ignore[arg-type]
                 importances=False if no_importances else None,
+                text=False if no_text else None,
                 root=root,
                 budget=read_budget(budget, bytes_per_page),
                 model_options=options,

@@ -59,6 +59,7 @@ def show_stats(location: str, stats: Stats, first_stage: FirstStageState | None 
     share = f" ({stats.vectors / stats.vectors_unpruned:.1%})" if stats.vectors_unpruned else ""
     table.add_row("vectors", f"{stats.vectors:,} of {stats.vectors_unpruned:,}{share}")
     table.add_row("on disk", _on_disk(stats))
+    table.add_row("text", _text(stats))
     if settings.budget:
         table.add_row("budget", settings.budget)
     table.add_row("unpruned", f"{shown_bytes(stats.bytes_unpruned_float16)} in float16")
@@ -69,6 +70,16 @@ def show_stats(location: str, stats: Stats, first_stage: FirstStageState | None 
         to = console()
         block = "#" if to.options.ascii_only else "█"
         print_table(_distribution(stats, block, max(1, min(BAR, to.width - LABELS))))
+
+
+def _text(stats: Stats) -> str:
+    if not stats.settings.text:
+        return "not stored (--no-text)"
+    if not stats.pages_with_text:
+        return "none stored"
+    some = "" if stats.pages_with_text == stats.pages else f" of {stats.pages_with_text:,} pages"
+    each = shown_bytes(stats.bytes_of_text // stats.pages_with_text)
+    return f"{shown_bytes(stats.bytes_of_text)}{some}, {each} a page, with its full-text index"
 
 
 def _first_stage(state: FirstStageState) -> str:

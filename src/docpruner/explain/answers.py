@@ -61,7 +61,12 @@ def answers(hit: Hit, words: Sequence[Word] | None = None) -> list[Answer]:
 
 
 def matched_words(hit: Hit, words: Sequence[Word] | None = None) -> list[tuple[str, str]]:
-    """The words of the query that count most, the best first, each with what answers it."""
+    """The words of the query that count most, the best first, each with what answers it.
+
+    None if it was asked by a picture or by vectors, which have no words.
+    """
+    if not any(match.word for match in hit.matches):
+        return []
     return [(answer.word, answer.text) for answer in answers(hit, words) if answer.counts]
 
 

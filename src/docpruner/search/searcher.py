@@ -10,7 +10,7 @@ from typing import Protocol, get_args
 import numpy as np
 
 from docpruner.encoders.registry import Encoder
-from docpruner.errors import IndexStateError, ScoringError
+from docpruner.errors import ScoringError, TextSearchError
 from docpruner.hits import Hit, Match, PageFiles
 from docpruner.search.filters import named_exactly
 from docpruner.search.hybrid import rank_by_both
@@ -133,7 +133,7 @@ def _require_text(store: Store, reader: Reader) -> None:
     stats = reader.stats()
     if stats.pages and not stats.pages_with_text:
         why = "as it was made by an earlier version" if stats.settings.text else "by --no-text"
-        raise IndexStateError(
+        raise TextSearchError(
             f"{store.location} has no words stored, {why}: search it by vectors, or index the "
             "documents into another index"
         )

@@ -7,6 +7,7 @@ process lives.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -70,9 +71,9 @@ class Contents:
         return Encoded(settings.codec, settings.dim, together), offsets
 
     @cached_property
-    def words(self) -> list[list[str]]:
+    def words(self) -> list[Counter[str]]:
         """Of all pages, to be searched."""
-        return [words_in(page.text.plain) for page in self.pages]
+        return [Counter(words_in(page.text.plain)) for page in self.pages]
 
 
 class MemoryReader:

@@ -20,6 +20,7 @@ from docpruner.web.guard import Guard
 from docpruner.web.index_view import IndexView
 from docpruner.web.jobs import Jobs
 from docpruner.web.options import LOOPBACK, ServerOptions
+from docpruner.web.picture_queries import PictureQueries
 from docpruner.web.pools import Pools
 from docpruner.web.reductions import Reductions
 from docpruner.web.routes import routes
@@ -80,8 +81,9 @@ def _begin(app: FastAPI, index: Index, options: ServerOptions) -> None:
     state.drawings = Drawings(state.view.files)
     state.reductions = Reductions(state.view)
     state.jobs = Jobs(state.view)
+    state.pictures = PictureQueries()
     state.on_exit = ExitStack()
-    for part in (state.view, state.drawings, state.jobs):
+    for part in (state.view, state.drawings, state.pictures, state.jobs):
         state.on_exit.callback(part.close)
 
 

@@ -11,6 +11,7 @@ from docpruner.web.drawings import Drawings
 from docpruner.web.index_view import IndexView
 from docpruner.web.jobs import Jobs
 from docpruner.web.options import ServerOptions
+from docpruner.web.picture_queries import PictureQueries
 from docpruner.web.pools import Pools
 from docpruner.web.reductions import Reductions
 
@@ -41,12 +42,17 @@ def _jobs(request: Request) -> Jobs:
     return cast(Jobs, request.app.state.jobs)
 
 
+def _pictures(request: Request) -> PictureQueries:
+    return cast(PictureQueries, request.app.state.pictures)
+
+
 TheView = Annotated[IndexView, Depends(_view)]
 TheOptions = Annotated[ServerOptions, Depends(_options)]
 ThePools = Annotated[Pools, Depends(_pools)]
 TheDrawings = Annotated[Drawings, Depends(_drawings)]
 TheReductions = Annotated[Reductions, Depends(_reductions)]
 TheJobs = Annotated[Jobs, Depends(_jobs)]
+ThePictures = Annotated[PictureQueries, Depends(_pictures)]
 
 DocumentId = Annotated[
     str, PathPart(pattern=r"^[0-9a-f]{16}$", description="As GET /api/documents gives it.")

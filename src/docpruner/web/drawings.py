@@ -82,7 +82,7 @@ class Drawings:
     def _picture(self, drawing: Drawing) -> Image:
         page, pixels = drawing.page, drawing.pixels
         readers = self._small if pixels <= SMALL else self._large
-        picture = readers.picture(page.document, page.number, pixels)
+        picture = readers.picture(self._files.path_of(page.document), page.number, pixels)
         if drawing.overlay is not None:
             picture = drawing.overlay(picture)
         return _scaled(picture, drawing.width)

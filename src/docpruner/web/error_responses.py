@@ -21,6 +21,7 @@ from docpruner.errors import (
     PageError,
     ReductionError,
     SpecError,
+    TextSearchError,
 )
 from docpruner.outside_text import escaped_json
 from docpruner.web.schemas import ErrorResponse
@@ -49,6 +50,7 @@ INTERNAL = "something went wrong on the server; run docpruner --debug serve to s
 DAMAGED = "part of the index is damaged; run docpruner verify on it"
 BUSY = "another process is writing to the index; try again when it has finished"
 CANT_WRITE = "the index can't be written to; its disk may be full or read-only"
+NO_TEXT = "mode: the index can't be searched by text, only by vectors"
 STOPPING = "the server is shutting down"
 ENCODER = "the encoder of the index can't be used; run docpruner --debug serve to see why"
 UNREADABLE = "the page can't be read from its file; index it again"
@@ -118,6 +120,7 @@ ANSWERS: dict[type[DocPrunerError], tuple[int, str]] = {
     IndexBusyError: (409, BUSY),
     IndexWriteError: (507, CANT_WRITE),
     IndexClosedError: (503, STOPPING),
+    TextSearchError: (409, NO_TEXT),
     DamagedIndexError: (500, DAMAGED),
 }
 

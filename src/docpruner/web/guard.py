@@ -24,8 +24,9 @@ log = logging.getLogger(__name__)
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
-MARK = "changes_index"  # where the mark is on an endpoint
+MARK = "docpruner_mark"  # where the mark is on an endpoint
 SMALL_BODY = 64 << 10  # bytes, of everything that is no upload
+PICTURE_BODY = 20 << 20  # bytes, of a picture to search by
 AROUND_FILES = 1 << 20  # bytes that an upload may have besides its files
 BODY_SECONDS = 30.0  # without another byte
 WHOLE_BODY_SECONDS = 900.0
@@ -47,10 +48,12 @@ HEADERS = {
 
 
 @dataclass(frozen=True)
-class Change:
-    """What a route may do that is marked by `changes_index`."""
+class Mark:
+    """What a route may be sent, and whether it changes the index by that."""
 
-    takes_files: bool
+    changes: bool = True
+    takes_files: bool = False
+    takes_picture: bool = False
 
 
 def changes_index(*, takes_files: bool = False) -> Callable[[Endpoint], Endpoint]:
@@ -60,10 +63,16 @@ def changes_index(*, takes_files: bool = False) -> Callable[[Endpoint], Endpoint
     """
 
     def marked(endpoint: Endpoint) -> Endpoint:
-        endpoint.__dict__[MARK] = Change(takes_files)
+        endpoint.__dict__[MARK] = Mark(takes_files=takes_files)
         return endpoint
 
     return marked
+
+
+def takes_picture(endpoint: Endpoint) -> Endpoint:
+    """Mark a route that is sent a picture, and changes nothing."""
+    endpoint.__dict__[MARK] = Mark(changes=False, takes_picture=True)
+    return endpoint
 
 
 class Guard:
@@ -105,24 +114,28 @@ class Guard:
             self._check_token(headers)
             _check_site(headers, host, method)
         largest = SMALL_BODY
-        if method not in SAFE and self._change(scope).takes_files:
-            largest = self._options.max_upload + AROUND_FILES
+        if method not in SAFE:
+            mark = self._mark(scope)
+            if mark.takes_files:
+                largest = self._options.max_upload + AROUND_FILES
+            elif mark.takes_picture:
+                largest = min(PICTURE_BODY, self._options.max_upload)
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length[:20]) > largest:
             raise _too_large(largest)
         return largest
 
-    def _change(self, scope: Scope) -> Change:
-        """What the request is allowed to change."""
+    def _mark(self, scope: Scope) -> Mark:
+        """Of a route that may be asked for more than a look."""
         routes = (*self._routes, *scope["app"].routes)
         matching = (route for route in routes if route.matches(scope)[0] is Match.FULL)
         marks = (getattr(getattr(route, "endpoint", None), MARK, None) for route in matching)
-        change = next((mark for mark in marks if isinstance(mark, Change)), None)
-        if change is None:
+        found = next((mark for mark in marks if isinstance(mark, Mark)), None)
+        if found is None:
             raise Refused(403, f"{scope['method']} is not allowed here")
-        if not self._options.allow_changes:
+        if found.changes and not self._options.allow_changes:
             raise Refused(403, "changes are not allowed; start the server with --allow-changes")
-        return change
+        return found
 
     def _check_token(self, headers: Headers) -> None:
         """Sent as a header, never in an address: addresses are logged on their way."""

@@ -8,10 +8,11 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from docpruner.errors import AddError, EncoderError
 from docpruner.facade import Index
-from docpruner.hits import Hit
+from docpruner.hits import IMAGE_PIXELS, Hit
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.stores.contract import Reader
 from docpruner.stores.records import DocumentEntry, StoredPage
@@ -26,23 +27,24 @@ from docpruner.web.schemas import (
     DocumentResponse,
     HitResponse,
     SearchResponse,
+    WordResponse,
+    WordsResponse,
     json_values,
 )
+from docpruner.web.search_request import Narrowed, SearchRequest
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 log = logging.getLogger(__name__)
 
 READING_SECONDS = 1.0  # for the words of all hits of a search
 ANSWERS_KEPT = 64  # whose words may be asked for next
 WRITER_SECONDS = 3.0  # to wait for another writer
-
-
-@dataclass(frozen=True)
-class SearchRequest:
-    query: str
-    k: int = 10
-    document: str | None = None
-    pages: tuple[int, int | None] | None = None
-    metadata: Mapping[str, str] | None = None
+WORDS_ONLY = (
+    "the encoder of this index reads words and sees no pictures, so it can't search by one; "
+    "docpruner search INDEX --image FILE --ocr searches by the words on a picture"
+)
 
 
 @dataclass(frozen=True)
@@ -153,9 +155,49 @@ class IndexView:
         responses = self._described(hits, words=words)
         return SearchResponse(
             query=request.query,
+            mode=request.mode,
             milliseconds=milliseconds,
-            nothing_matches=nothing_matches(hits),
+            nothing_matches=request.mode == "vectors" and nothing_matches(hits),
             hits=responses,
+        )
+
+    def search_by_picture(self, picture: Image, only: Narrowed) -> SearchResponse:
+        began = time.monotonic()
+        with self._encoding("the encoder can't read this picture"):
+            hits = self.index.search(
+                k=only.k,
+                image=picture,
+                documents=only.documents,
+                pages=only.pages,
+                metadata=only.metadata,
+                exact=only.exact,
+            )
+        return SearchResponse(
+            query="",
+            mode="vectors",
+            milliseconds=round(1000 * (time.monotonic() - began), 1),
+            nothing_matches=False,
+            hits=self._described(hits, words=True),
+        )
+
+    def pixels(self) -> int:
+        """How large a picture to search by is to be; refused if the encoder sees none."""
+        if self.index.reads != "pixels":
+            raise Refused(422, WORDS_ONLY)
+        return self.index.encoder.pixels or IMAGE_PIXELS
+
+    def words(self, document: str, number: int) -> WordsResponse:
+        """Of a page: as they are stored, or else from its file, if that is as it was indexed."""
+        entry, stored = self.page(document, number)
+        words: Sequence[Word] = stored.words
+        if not words and not stored.text.is_stored:
+            self.files.state(entry)
+            words = self._words.of([(entry, number)], READING_SECONDS).get((entry.name, number), ())
+        return WordsResponse(
+            words=[
+                WordResponse(text=word.text, box=[round(edge, 5) for edge in word.box])
+                for word in words
+            ]
         )
 
     def hit(self, query: str, document: str, number: int) -> HitResponse:
@@ -184,24 +226,26 @@ class IndexView:
         with self._encoding():
             hits = self.index.search(
                 request.query,
-                request.k,
-                documents=() if request.document is None else request.document,
-                pages=request.pages,
-                metadata=request.metadata,
+                request.only.k,
+                documents=request.only.documents,
+                pages=request.only.pages,
+                metadata=request.only.metadata,
+                exact=request.only.exact,
+                mode=request.mode,
             )
         if self.documents().version == version:
             self._answers.put((version, repr(request)), hits)
         return hits
 
     @contextmanager
-    def _encoding(self) -> Iterator[None]:
+    def _encoding(self, fault: str = "q: the encoder can't read this query") -> Iterator[None]:
         """What the encoder can't read is the query's fault."""
         _ = self.index.encoder  # it is not if it can't be loaded
         try:
             yield
         except EncoderError as error:
             log.info("%s", error)
-            raise Refused(422, "q: the encoder can't read this query") from None
+            raise Refused(422, fault) from None
 
     def _described(self, hits: Sequence[Hit], *, words: bool) -> list[HitResponse]:
         documents = self.documents()

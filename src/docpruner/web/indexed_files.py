@@ -42,7 +42,7 @@ class IndexedFiles:
     """
 
     def __init__(self, path_of: Callable[[str], str]) -> None:
-        self._path_of = path_of  # of the file of a document
+        self.path_of = path_of  # of the file of a document
         self._digests: LruCache[FileState, bytes] = LruCache(DIGESTS_KEPT)
         self._locks = [threading.Lock() for _ in range(LOCKS)]  # so that a file is read by one
 
@@ -54,7 +54,7 @@ class IndexedFiles:
 
     def open(self, entry: DocumentEntry) -> tuple[BufferedReader, FileState]:
         """The file itself: whatever takes its place from now on, this is what was indexed."""
-        path = self._path_of(entry.name)
+        path = self.path_of(entry.name)
         if not os.path.isabs(path):
             raise Refused(404, "this document was not added from a file; it has no pictures")
         try:

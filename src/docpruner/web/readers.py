@@ -110,7 +110,7 @@ class PageWords:
     def _of_file(
         self, entry: DocumentEntry, numbers: Sequence[int], until: float
     ) -> dict[Place, tuple[Word, ...]]:
-        path = entry.name
+        path = self._files.path_of(entry.name)
         try:
             state = self._files.state(entry)
             kept = {number: self._kept.get((state, number)) for number in numbers}
@@ -125,7 +125,7 @@ class PageWords:
                     self._kept.put((state, number), kept[number] or ())
         except (PageError, Refused):
             return {}
-        return {(path, number): words for number, words in kept.items() if words is not None}
+        return {(entry.name, number): words for number, words in kept.items() if words is not None}
 
     def _read(self, path: str, numbers: Sequence[int]) -> list[Page | PageError]:
         """A file that can't be opened is remembered as one without words."""

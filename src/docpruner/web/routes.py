@@ -5,24 +5,26 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
 from docpruner.explain import WhatIf
-from docpruner.search.filters import read_metadata, read_pages
+from docpruner.types import Mode
 from docpruner.web.dependencies import (
     DocumentId,
     PageNumber,
     TheDrawings,
     TheOptions,
+    ThePictures,
     ThePools,
     TheReductions,
     TheView,
 )
 from docpruner.web.error_responses import Refused, described
 from docpruner.web.file_responses import original_file
-from docpruner.web.index_view import SearchRequest
+from docpruner.web.guard import takes_picture
 from docpruner.web.page_views import page_drawing, page_response
+from docpruner.web.picture_queries import save
 from docpruner.web.schemas import (
     BudgetResponse,
     DocumentsResponse,
@@ -32,20 +34,25 @@ from docpruner.web.schemas import (
     ReductionResponse,
     SearchResponse,
     StatsResponse,
+    WordsResponse,
 )
+from docpruner.web.search_request import Only, SearchRequest
 from docpruner.web.stats_view import stats_response
 
 routes = APIRouter(prefix="/api")
 
-LONGEST_QUERY, LONGEST_SPEC, LONGEST_FILTER = 1000, 300, 200
+LONGEST_QUERY, LONGEST_SPEC = 1000, 300
 
 Asked = Annotated[str, Query(min_length=1, max_length=LONGEST_QUERY)]
 Spec = Annotated[str, Query(min_length=1, max_length=LONGEST_SPEC, examples=["docpruner:k=0.5"])]
 Responses = dict[int | str, dict[str, Any]]
-Short = Annotated[str, Query(max_length=LONGEST_FILTER)]
 PICTURE: Responses = {
     200: {"content": {"image/webp": {}}, "description": "The page."},
     304: {"description": "As it was."},
+}
+PICTURE_BODY: dict[str, Any] = {
+    "required": True,
+    "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
 }
 FILE: Responses = {200: {"content": {"*/*": {}}, "description": "The file as it is."}}
 
@@ -65,22 +72,44 @@ async def documents(view: TheView, pools: ThePools) -> DocumentsResponse:
     return DocumentsResponse(documents=await pools.light.run(view.listed))
 
 
-@routes.get("/search", responses=described())
+@routes.get("/search", responses=described(409))
 async def search(
     view: TheView,
     pools: ThePools,
     q: Asked,
-    k: Annotated[int, Query(ge=1, le=100)] = 10,
-    document: Annotated[str | None, Query(min_length=1, max_length=LONGEST_FILTER)] = None,
-    pages: Annotated[
-        str | None, Query(pattern=r"^\d{1,9}$|^\d{1,9}-\d{0,9}$|^-\d{1,9}$", examples=["3-10"])
-    ] = None,
-    metadata: Annotated[list[Short] | None, Query(max_length=10, examples=[["year=2024"]])] = None,
+    only: Only,
+    mode: Mode = "vectors",
     words: bool = True,
 ) -> SearchResponse:
-    """The best pages. `words=false` answers sooner, but leaves `matched` and `snippet` empty."""
-    request = SearchRequest(_not_blank(q), k, document, read_pages(pages), read_metadata(metadata))
+    """The best pages, by `mode`: their vectors, their text, or both (`hybrid`).
+
+    `words=false` leaves `matched` and `snippet` empty; where the index has no words stored, and
+    they are read from files, it answers sooner.
+    """
+    request = SearchRequest(_not_blank(q), only, mode)
     return await pools.search.run(lambda: view.search(request, words=words))
+
+
+@routes.post(
+    "/search/image",
+    responses=described(400, 408, 413, 507),
+    openapi_extra={"requestBody": PICTURE_BODY},
+)
+@takes_picture
+async def search_by_picture(
+    request: Request, view: TheView, pools: ThePools, pictures: ThePictures, only: Only
+) -> SearchResponse:
+    """The pages most like a picture, which is the body: PNG, JPEG, TIFF or WebP.
+
+    It is not kept. Only for an index whose encoder looks at pictures: see `searches_pictures`.
+    """
+    with pictures.receiving() as path:
+        await save(request.stream(), path)
+
+        def work() -> SearchResponse:
+            return view.search_by_picture(pictures.decoded(path, view.pixels()), only)
+
+        return await pools.search.run(work)
 
 
 @routes.get("/pages/{document}/{number}", responses=described(404))
@@ -88,6 +117,14 @@ async def page(
     view: TheView, pools: ThePools, document: DocumentId, number: PageNumber
 ) -> PageResponse:
     return await pools.light.run(lambda: page_response(view, document, number))
+
+
+@routes.get("/pages/{document}/{number}/words", responses=described(404, 409))
+async def words(
+    view: TheView, pools: ThePools, document: DocumentId, number: PageNumber
+) -> WordsResponse:
+    """The words of the page in reading order, and where they stand."""
+    return await pools.light.run(lambda: view.words(document, number))
 
 
 @routes.get("/pages/{document}/{number}/hit", responses=described(404))

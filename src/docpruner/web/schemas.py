@@ -6,7 +6,7 @@ from typing import Annotated, Literal, cast
 
 from pydantic import BaseModel, Field, JsonValue
 
-from docpruner.types import Metadata
+from docpruner.types import Metadata, Mode
 
 BoxEdges = Annotated[list[float], Field(min_length=4, max_length=4)]
 """x0, y0, x1, y1 as fractions of the page, from its top left corner."""
@@ -37,6 +37,7 @@ class IndexSettings(BaseModel):
     spec: str
     codec: str
     importances: bool
+    text: bool
     version: str
     budget: str
 
@@ -53,12 +54,17 @@ class StatsResponse(BaseModel):
     bytes_of_vectors: int
     bytes_reclaimable: int
     bytes_unpruned_float16: int
+    bytes_besides: int  # of all but the vectors, when compacted
+    bytes_empty: int  # of those, what an index without pages takes too
     pruned: float
     pruned_by_page: dict[str, float]
     pruned_histogram: list[int]
+    pages_with_text: int
+    bytes_of_text: int
     row_bytes: int
     settings: IndexSettings
     changes_allowed: bool
+    searches_pictures: bool  # whether its encoder looks at pictures, so that one can be the query
     max_upload: int  # bytes
     max_files: int  # of one upload
 
@@ -82,7 +88,13 @@ class MatchedWord(BaseModel):
 class MatchResponse(BaseModel):
     word: str
     score: float
+    weight: float  # how much the word counts
     boxes: list[BoxEdges]
+    found: list[str]  # words in these, if they were recognised on a picture
+
+
+Mark = Annotated[list[int], Field(min_length=2, max_length=2)]
+"""From, up to: Unicode characters of a text, from 0."""
 
 
 class HitResponse(BaseModel):
@@ -90,18 +102,31 @@ class HitResponse(BaseModel):
     document: str
     name: str
     page: int
+    width: float  # of the page: points of a PDF, pixels of an image
+    height: float
     score: float
     metadata: dict[str, JsonValue]
     snippet: str  # text of the page around what matches best
+    marks: list[Mark]  # the words of the snippet that match
     matched: list[MatchedWord]
     matches: list[MatchResponse]
 
 
 class SearchResponse(BaseModel):
-    query: str
+    query: str  # empty if it was a picture
+    mode: Mode
     milliseconds: float
     nothing_matches: bool  # even the best page hardly does
     hits: list[HitResponse]
+
+
+class WordResponse(BaseModel):
+    text: str
+    box: BoxEdges
+
+
+class WordsResponse(BaseModel):
+    words: list[WordResponse]  # in reading order
 
 
 class PageResponse(BaseModel):

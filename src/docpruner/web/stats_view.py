@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+from docpruner.errors import EncoderError
 from docpruner.facade import Index
 from docpruner.web.options import ServerOptions
 from docpruner.web.schemas import IndexSettings, StatsResponse
@@ -19,9 +20,17 @@ def stats_response(index: Index, options: ServerOptions) -> StatsResponse:
         name=_last_part(index.location),
         row_bytes=settings.row_bytes,
         changes_allowed=options.allow_changes,
+        searches_pictures=_sees(index),
         max_upload=options.max_upload,
         max_files=options.max_files,
     )
+
+
+def _sees(index: Index) -> bool:
+    try:
+        return index.reads == "pixels"
+    except EncoderError:  # there is no such encoder here: nothing can be searched by
+        return False
 
 
 def _without_folders(encoder: str) -> str:

@@ -21,6 +21,7 @@ from docpruner.evaluate.measuring.notes import nothing_found, unknown_answers
 from docpruner.evaluate.measuring.results import Results, SettingResult
 from docpruner.evaluate.measuring.search_time import search_times
 from docpruner.evaluate.measuring.sweep import Swept, sweep
+from docpruner.evaluate.measuring.text_baseline import text_results
 from docpruner.stores.contract import Progress
 from docpruner.types import FloatArray
 
@@ -63,6 +64,7 @@ def evaluate(
     queries, base = data.data.judged, measured[settings[0]]
     languages = [query.lang for query in queries]
     dim = data.queries[0].shape[1]
+    by_text, left_out = text_results(data, base.scores)
     results = Results(
         data=data.data.name,
         encoder=data.encoder,
@@ -82,8 +84,14 @@ def evaluate(
             **{name: version(name) for name in ("docpruner", "numpy", "ir-measures")},
             "python": platform.python_version(),
         },
-        notes=[*data.notes, *unknown_answers(data), *nothing_found(data.data, base.scores)],
+        notes=[
+            *data.notes,
+            *left_out,
+            *unknown_answers(data),
+            *nothing_found(data.data, base.scores),
+        ],
         latency=latency,
+        text=by_text,
     )
     return Evaluation(results, [measured[setting].scores for setting in settings])
 

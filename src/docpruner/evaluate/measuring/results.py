@@ -15,6 +15,7 @@ from docpruner.errors import DataError
 from docpruner.evaluate.measuring.latency import Latency
 from docpruner.evaluate.measuring.measures import MEASURES, measure_name
 from docpruner.evaluate.measuring.methods import BASE_CODEC
+from docpruner.evaluate.measuring.text_baseline import TextResult
 
 SCHEMA = 1
 
@@ -76,6 +77,7 @@ class Results:
     versions: dict[str, str]
     notes: list[str] = field(default_factory=list)  # what was left out, and why
     latency: Latency | None = None  # of encoding, if that was timed
+    text: list[TextResult] = field(default_factory=list)  # the same queries by full-text search
 
     @property
     def measure_name(self) -> str:
@@ -108,7 +110,10 @@ class Results:
             settings = [_read(setting) for setting in values.pop("settings")]
             latency = values.pop("latency")
             timed = None if latency is None else Latency(**latency)
-            return cls(settings=settings, latency=timed, **values)
+            text = [
+                TextResult(**each | {"ci": tuple(each["ci"])}) for each in values.pop("text", [])
+            ]
+            return cls(settings=settings, latency=timed, text=text, **values)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{path} can't be read as results ({error})") from None
 

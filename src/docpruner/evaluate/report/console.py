@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from docpruner.evaluate.measuring.latency import Latency
 from docpruner.evaluate.measuring.methods import BASE_CODEC
 from docpruner.evaluate.measuring.results import Results, SettingResult
+from docpruner.evaluate.measuring.text_baseline import TextResult
 from docpruner.evaluate.report.efficiency_tables import encoding
 from docpruner.evaluate.report.findings import by_method, storage_front
 from docpruner.reduce import Stage, reducer
@@ -38,6 +39,9 @@ def results_table(results: Results) -> Table:
         for setting in settings:
             style = "bold" if setting is results.base else "green" if id(setting) in best else ""
             table.add_row(*_row(results, setting, id(setting) in best), style=style)
+            if setting is results.base:
+                for by_text in results.text:
+                    table.add_row(*_text_row(by_text))
     return table
 
 
@@ -88,18 +92,32 @@ def _changed(stage: Stage) -> str:
     return str(shorter).partition(":")[2].replace(",", " ")
 
 
+def _text_row(result: TextResult) -> list[RenderableType]:
+    """Full-text search, which stores words, and nothing that could be pruned."""
+    from rich.text import Text
+
+    stored = f"{result.text_bytes_per_page / 1000:.1f}" if result.name == "bm25" else ""
+    return [*map(Text, (result.name, *_measured(result), "", stored, ""))]
+
+
+def _measured(result: SettingResult | TextResult) -> tuple[str, str, str, str]:
+    low, high = result.ci
+    return (
+        f"{result.score:.3f}",
+        f"{(high - low) / 2:.3f}",
+        "–" if result.relative is None else f"{result.relative:.1%}",
+        f"{result.p:.3f}" if result.p >= 0.001 else "<.001",
+    )
+
+
 def _row(results: Results, setting: SettingResult, marked: bool) -> list[RenderableType]:
     from rich.padding import Padding
     from rich.text import Text
 
     name = Text(_name(results, setting) + (f" {BEST}" if marked else ""))
     indent = 0 if setting.method == results.base.method else 2
-    low, high = setting.ci
     values = (
-        f"{setting.score:.3f}",
-        f"{(high - low) / 2:.3f}",
-        "–" if setting.relative is None else f"{setting.relative:.1%}",
-        f"{setting.p:.3f}" if setting.p >= 0.001 else "<.001",
+        *_measured(setting),
         f"{setting.pruned:.1%}",
         f"{setting.stored_bytes / 1000:.1f}",
         f"{setting.search_time:.0%}",

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from docpruner.errors import DamagedIndexError, IndexStateError
+from docpruner.errors import DamagedIndexError, TextSearchError
 from docpruner.stores.page_text import PageText
 from docpruner.word_forms import words_in
 
@@ -205,13 +205,13 @@ def _can_search(connection: sqlite3.Connection, folder: Path) -> bool:
     if not _any(connection, "SELECT 1 FROM texts LIMIT 1"):
         return False
     if not has_fts5(connection):
-        raise IndexStateError(
+        raise TextSearchError(
             f"{folder} can't be searched by text: the SQLite of this Python "
             f"({sqlite3.sqlite_version}) was built without FTS5. Use another Python, or search by "
             "vectors"
         )
     if not is_there(connection) or _any(connection, "SELECT 1 FROM unlisted LIMIT 1"):
-        raise IndexStateError(
+        raise TextSearchError(
             f"{folder} was written by a Python whose SQLite has no full-text search (FTS5), and "
             f"can't be searched by text until you run, with one that has it: "
             f"docpruner compact {folder}"

@@ -32,7 +32,8 @@ export function pagePath(document, page, rest = "") {
 
 export const get = (path, query, signal) => ask("GET", withQuery(path, query), { signal });
 export const remove = (path) => ask("DELETE", path);
-export const send = (path, body) => ask("POST", path, { body });
+export const send = (path, body, query, signal) =>
+  ask("POST", withQuery(path, query), { body, signal });
 
 /** The bytes behind an address: pictures and files, which an <img> or a link can't ask for with
  *  the token in a header. */

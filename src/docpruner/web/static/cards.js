@@ -31,7 +31,7 @@ function card(hit, others, query, best, place) {
   const meter = el(
     "span",
     { class: "track meter", "aria-hidden": "true" },
-    wide(el("i", { class: "part-kept" }), hit.score / best),
+    wide(el("i", { class: "part-kept" }), Math.max(0, hit.score / best)),
   );
   const snippet = el("span", { class: "snippet" });
   const matched = el("span", { class: "matched" });
@@ -42,7 +42,7 @@ function card(hit, others, query, best, place) {
     el(
       "a",
       { class: "hit", href: pageLink(hit, query), "aria-labelledby": `${name} ${line}` },
-      thumb(hit.document, hit.page, hit.matches),
+      thumb(hit.document, hit.page, query ? hit.matches : []), // a picture matches everywhere
       el(
         "span",
         { class: "hit-text" },
@@ -92,7 +92,7 @@ export function putWords(hits) {
   for (const hit of hits) {
     const parts = cards.get(keyOf(hit));
     if (!parts) continue;
-    parts.snippet.replaceChildren(...marked(hit.snippet, hit.matched));
+    parts.snippet.replaceChildren(...marked(hit.snippet, hit.marks));
     const there = wordsOf(hit.snippet);
     const pairs = hit.matched.filter((pair) => !common.has(textOf(pair)) && !isIn(pair, there));
     parts.matched.replaceChildren(...pairs.slice(0, PAIRS).map(matchedWord));
@@ -114,11 +114,15 @@ const isIn = ({ query, page }, words) =>
 const wordsOf = (text) => new Set(text.split(/\s+/).map((word) => bare(word).toLowerCase()));
 
 /** The snippet with the words that match marked in it. */
-function marked(text, matched) {
-  const words = wordsOf(matched.map(({ page }) => page).join(" "));
-  return text
-    .split(/(\s+)/)
-    .map((part) => (words.has(bare(part).toLowerCase()) ? el("mark", {}, part) : part));
+function marked(text, marks) {
+  const signs = [...text]; // marks count characters, not what JavaScript counts
+  const parts = [];
+  let end = 0;
+  for (const [first, last] of marks) {
+    parts.push(signs.slice(end, first).join(""), el("mark", {}, signs.slice(first, last).join("")));
+    end = last;
+  }
+  return [...parts, signs.slice(end).join("")];
 }
 
 const matchedWord = ({ query: asked, page }) =>

@@ -8,7 +8,7 @@ import { pageFacts } from "./facts.js";
 import { Paper, paintKept, paintMatches, paintPlain } from "./paint.js";
 import { isSpecial, isWordless } from "./reduce.js";
 import { go, link, mark, note } from "./route.js";
-import { hitOn, lastAsked } from "./search.js";
+import { hitOn, lastAsked, pictureAsked } from "./search.js";
 import { showOthers, showWords } from "./words.js";
 
 const SAVING = 60_000; // milliseconds that a browser may take to begin
@@ -43,7 +43,8 @@ export function show(parts, params) {
   else load();
 }
 
-export const results = () => link("search", [], at?.params.q ? lastAsked(at.params.q) : {});
+export const results = () =>
+  link("search", [], at?.params.q ? lastAsked(at.params.q) : pictureAsked());
 
 export function turn(step) {
   const target = $(step < 0 ? "previous" : "next");
@@ -127,7 +128,7 @@ function ties(pages) {
   const { document: id, page, params } = at;
   const rest = { ...params, word: null };
   $("back").href = results();
-  $("back").textContent = params.q ? "← Results" : "← Search";
+  $("back").textContent = params.q || pictureAsked().picture ? "← Results" : "← Search";
   $("page-number").textContent = `page ${page} of ${pages}`;
   $("next").dataset.pages = pages;
   for (const [name, number] of [

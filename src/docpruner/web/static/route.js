@@ -13,12 +13,14 @@ export function link(view, parts = [], params = {}) {
   return `#/${[view, ...parts].map(encodeURIComponent).join("/")}${query}`;
 }
 
-/** Go there; `instead` takes the place of where we are, so that back skips it. */
+/** Go there; `instead` takes the place of where we are, so that back skips it. False if we are
+ *  there already. */
 export function go(view, parts, params, instead = false) {
   if (instead) note(view, parts, params);
   else if (location.hash !== link(view, parts, params)) location.hash = link(view, parts, params);
-  else return;
+  else return false;
   if (instead) dispatchEvent(new HashChangeEvent("hashchange"));
+  return true;
 }
 
 /** Keep in the address what the page already shows. */

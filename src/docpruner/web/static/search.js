@@ -3,14 +3,15 @@
 import { documents, get } from "./api.js";
 import { cardsOf, putWords } from "./cards.js";
 import { $, count, el, plural, say, trouble } from "./elements.js";
-import { link, go } from "./route.js";
+import * as byPicture from "./picture-query.js";
+import { go, here, link } from "./route.js";
 import { thumb } from "./thumbs.js";
 
 const STEP = 12; // hits at a time
 const STEP_BY_DOCUMENT = 50; // as several go on a card
 const MOST = 100; // that the server gives
 const COVERS = 12; // documents listed when there is no query
-const FILTERS = ["document", "pages", "metadata"];
+const FILTERS = ["document", "pages", "metadata", "mode"];
 
 let onPage = ""; // the query and filters whose hits are on the page
 let answer = null;
@@ -38,11 +39,21 @@ export function start() {
   $("q").addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown") first()?.focus();
   });
+  byPicture.start((picture) => {
+    onPage = ""; // it may be another picture of the same name
+    const { mode, ...rest } = filters();
+    const asked = { picture, ...rest, group: grouping() };
+    if (!go("search", [], asked)) show(here().params);
+  });
+  $("forget-picture").addEventListener("click", () => go("search", [], {}));
 }
 
 export function show(params) {
-  document.title = params.q ? `${params.q} – docpruner` : "docpruner";
+  const what = params.q || params.picture;
+  document.title = what ? `${what} – docpruner` : "docpruner";
   $("q").value = params.q ?? "";
+  byPicture.offer();
+  byPicture.showPicture(params.q ? "" : params.picture ?? "");
   for (const name of FILTERS) $(`in-${name}`).value = params[name] ?? "";
   $("group").checked = params.group === "document";
   $("narrow").open ||= FILTERS.some((name) => params[name]);
@@ -51,7 +62,7 @@ export function show(params) {
   if (key === onPage) return;
   waiting.abort();
   waiting = new AbortController();
-  if (params.q) ask(params, key, waiting.signal);
+  if (what) ask(params, key, waiting.signal);
   else covers(key);
 }
 
@@ -66,6 +77,9 @@ export const hitsOf = (query) => (answer?.query === query ? answer.hits : []);
 
 /** The query with its filters, if it is the last one asked. */
 export const lastAsked = (query) => (current().q === query ? current() : { q: query });
+
+/** The picture with its filters, if that is what was asked for last. */
+export const pictureAsked = () => (current().picture ? current() : {});
 
 /** Forget the hits: the index has changed. */
 export function outdate() {
@@ -83,7 +97,7 @@ const first = () => document.querySelector("#view-search .hits a");
 
 async function ask(params, key, signal) {
   const before = current();
-  const same = answer !== null && params.q === before.q;
+  const same = answer !== null && params.q === before.q && params.picture === before.picture;
   const grows = same && params.group === before.group;
   onPage = "";
   $("covers").hidden = true;
@@ -96,13 +110,15 @@ async function ask(params, key, signal) {
   try {
     const { group, ...rest } = params;
     const query = { ...rest, k: rest.k ?? stepOf(group) };
-    const quick = await get("api/search", { ...query, words: false }, signal);
-    const known = same ? answer.hits : [];
+    const quick = await (query.q
+      ? get("api/search", { ...query, words: false }, signal)
+      : byPicture.pagesLike(query, signal));
+    const known = query.q ? (same ? answer.hits : []) : quick.hits;
     answer = quick;
     onPage = key;
     fill(quick, params, Number(query.k), grows);
     putWords(known);
-    addWords(query, signal);
+    if (query.q) addWords(query, signal);
   } catch (failure) {
     if (failure.name === "AbortError") return;
     answer = null;
@@ -120,7 +136,8 @@ function fill({ hits, milliseconds, nothing_matches: poor }, params, k, grows) {
   $("hits").replaceChildren(...cards);
   $("more").hidden = hits.length < k || k >= MOST;
   $("group-box").hidden = !hits.length;
-  const summary = summaryOf(hits, params.group === "document" ? cards.length : null, poor);
+  const groups = params.group === "document" ? cards.length : null;
+  const summary = summaryOf(hits, groups, poor, params.q ? "" : params.picture);
   $("search-summary").textContent = hits.length
     ? `${summary} · ${count(Math.max(1, milliseconds))} ms`
     : summary;
@@ -135,14 +152,15 @@ function fill({ hits, milliseconds, nothing_matches: poor }, params, k, grows) {
   }
 }
 
-function summaryOf(hits, groups, poor) {
+function summaryOf(hits, groups, poor, picture) {
   if (!hits.length) return "No pages found.";
   const pages = plural(hits.length, "page");
   const what = groups === null ? pages : `${pages} in ${plural(groups, "document")}`;
+  if (picture) return `${what}, most like the picture first`;
   return poor ? `Nothing really matches. The closest: ${what}` : `${what}, best first`;
 }
 
-/** The words are read from the files of the hits; nobody waits for that. */
+/** The words may have to be read from the files of the hits; nobody waits for that. */
 async function addWords(query, signal) {
   const whole = await get("api/search", query, signal).catch(() => null);
   if (!whole || signal.aborted) return;
@@ -160,7 +178,7 @@ async function covers(key) {
   trouble($("search-trouble"), null);
   try {
     const all = await documents();
-    if ($("q").value) return;
+    if ($("q").value || here().params.picture) return;
     onPage = key;
     const cards = all
       .slice(0, COVERS)

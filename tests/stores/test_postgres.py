@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from dataclasses import replace
 from random import Random
 
@@ -492,6 +493,34 @@ def test_what_all_but_the_vectors_takes_is_about_what_is_said(location):
     assert stats.bytes_of_vectors + stats.bytes_besides == pytest.approx(
         stats.bytes_on_disk, rel=0.2
     )
+
+
+def test_a_dump_is_a_backup_of_an_index(postgres, store):
+    commit(store, document("a.pdf", [with_text(1, "harbour"), [Y]], metadata={"year": 2024}))
+    dump, restore = (
+        [
+            str(postgres.programs / program),
+            *("-h", str(postgres.folder), "-p", str(postgres.port), "-U", OWNER),
+        ]
+        for program in ("pg_dump", "psql")
+    )
+    schema = schema_of(store.location)
+    dumped = subprocess.run(
+        [*dump, f"--schema={schema}", DATABASE], check=True, capture_output=True
+    )
+    postgres.run("DROP DATABASE IF EXISTS restored")
+    postgres.run(f"CREATE DATABASE restored OWNER {OWNER}")
+    try:
+        options = ("-v", "ON_ERROR_STOP=1", "-q", "restored")
+        subprocess.run([*restore, *options], check=True, capture_output=True, input=dumped.stdout)
+        with open_store(store.location.replace(f"/{DATABASE}/", "/restored/")) as again:
+            assert again.verify() == []
+            assert found(again) == found(store)
+            commit(again, document("b.pdf", [with_text(1, "quay")]))
+            with again.reader() as reader:
+                assert len(reader.rank_text("harbour quay", 5, Filter())) == 2
+    finally:
+        postgres.run("DROP DATABASE restored WITH (FORCE)")
 
 
 # ---------------------------------------------------------------------- connections

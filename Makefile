@@ -72,7 +72,7 @@ define test_kernel
 	rm -rf build
 	CFLAGS="$(2)" $(BIN)/pip install --quiet --no-deps --target build/$(1) .
 	rm -rf build/temp.* build/lib.*  # or the next build would take these objects for its own
-	PYTHONPATH=build/$(1) $(3) $(BIN)/python -m pytest tests/test_maxsim.py tests/test_codecs.py tests/stores/test_first_stage.py
+	PYTHONPATH=build/$(1) $(3) $(BIN)/python -m pytest tests/test_maxsim.py tests/test_similarities.py tests/test_codecs.py tests/stores/test_first_stage.py
 endef
 
 # Under AddressSanitizer and UndefinedBehaviorSanitizer.

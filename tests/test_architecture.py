@@ -20,16 +20,20 @@ ROOMS = {
     "cores": set(),
     "outside_text": set(),
     "types": {"errors"},
-    "hits": {"types", "errors"},
+    "word_forms": {"types"},
+    "hits": {"types", "errors", "word_forms"},
     "rotation": {"types"},
     "codecs": {"rotation", "types", "errors"},
     "maxsim": {"codecs", "rotation", "types", "errors", "_maxsim", "cores"},
+    "similarities": {"maxsim", "codecs", "rotation", "types", "_maxsim", "cores"},
     "reduce": {"types", "errors"},
     "pages": {"types", "errors"},
     "encoders": {"types", "errors", "cores"},
-    "stores": {"codecs", "maxsim", "types", "errors", "cores", "_probe"},
+    "stores": {
+        *("codecs", "maxsim", "similarities", "types", "errors", "cores", "_probe", "word_forms"),
+    },
     "pipeline": {"pages", "encoders", "reduce", "stores", "codecs", "types", "errors"},
-    "search": {"encoders", "stores", *VALUES},
+    "search": {"encoders", "stores", "similarities", *VALUES},
     "facade": {"pipeline", "search", "stores", "pages", "encoders", "reduce", "codecs", *VALUES},
     "pictures": VALUES,
     "explain": {"pages", "pictures", "stores", "encoders", "reduce", "codecs", *VALUES},
@@ -49,7 +53,7 @@ ROOMS = {
     "__main__": {"cli"},
 }
 
-CONTRACT = {"contract", "records", "settings", "page_map", "locations"}
+CONTRACT = {"contract", "records", "settings", "page_map", "page_text", "locations"}
 """Of the stores, what other rooms may know."""
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from docpruner import maxsim as maxsim_module
 from docpruner.codecs import CODEC_NAMES, LEVELS, Encoded, encode
 from docpruner.errors import ScoringError
-from docpruner.maxsim import kernels, maxsim, score_pages, score_spans
+from docpruner.maxsim import Asked, kernels, maxsim, score_pages, score_spans
 from docpruner.rotation import rotation
 
 NATIVE = [name for name in kernels().names if name != "numpy"]
@@ -200,7 +200,8 @@ def test_pages_may_lie_anywhere_and_in_any_order(kernel):
     vectors = rng.normal(size=(60, 16)).astype(np.float32)
     queries = [rng.normal(size=(3, 16)), rng.normal(size=(5, 16))]
     spans = np.array([[40, 60], [0, 1], [10, 25], [12, 20]])
-    got = score_spans(queries, encode(vectors, "float32"), spans, kernel=kernel)
+    corpus = encode(vectors, "float32")
+    got = score_spans(Asked.of(queries, corpus.codec, 16), corpus, spans, kernel=kernel)
     wanted = [maxsim(query, [vectors[a:b] for a, b in spans]) for query in queries]
     assert got == pytest.approx(np.array(wanted), rel=1e-5)
 
@@ -229,7 +230,7 @@ def test_without_the_extension_the_reference_serves():
     program = """
 import sys
 sys.modules["docpruner._maxsim"] = None  # what an installation without a C compiler looks like
-from docpruner.maxsim import kernels, maxsim
+from docpruner.maxsim import Asked, kernels, maxsim
 from docpruner.doctor import examine
 assert kernels().names == ("numpy",) and "not built" in kernels().reason, kernels()
 assert maxsim([[1.0, 0.0]], [[[0.5, 0.5]]]).tolist() == [0.5]

@@ -18,3 +18,28 @@ def score(
     /,
 ) -> int: ...
 def instruction_sets() -> tuple[str, ...]: ...
+def best(
+    tokens: Buffer,
+    rows: Buffer,
+    places: Buffer,
+    values: Buffer,
+    dim: int,
+    codec: int,
+    first: int,
+    last: int,
+    isa: str,
+    /,
+) -> None: ...
+def nearest(
+    tokens: Buffer,
+    biases: Buffer,
+    rows: Buffer,
+    picks: Buffer,
+    places: Buffer,
+    values: Buffer,
+    dim: int,
+    codec: int,
+    each: int,
+    isa: str,
+    /,
+) -> None: ...

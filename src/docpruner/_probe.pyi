@@ -4,7 +4,6 @@ import numpy.typing as npt
 
 Buffer = npt.NDArray[Any]
 
-def best(scores: Buffer, places: Buffer, values: Buffer, rows: int, /) -> None: ...
 def gains(
     offsets: Buffer,
     pages: Buffer,

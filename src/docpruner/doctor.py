@@ -17,6 +17,8 @@ EXTRAS = (  # name, what it gives, the packages that must be there
     ("eval", "docpruner evaluate, calibrate, reproduce", ("datasets", "ir-measures", "matplotlib")),
     ("web", "docpruner serve", ("fastapi", "uvicorn")),
     ("mteb", "a pruned model in mteb", ("mteb",)),
+    ("qdrant", "an index on a Qdrant server", ("qdrant-client",)),
+    ("qdrant-edge", "an index in Qdrant's engine, without a server", ("qdrant-edge-py",)),
 )
 
 

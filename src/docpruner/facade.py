@@ -34,6 +34,9 @@ from docpruner.pages.sources import Source
 from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.pipeline.budget import MILDEST, Budget, Choice
+from docpruner.pipeline.copying import CopyReport, copy_index
+from docpruner.pipeline.export_formats import ExportFormat
+from docpruner.pipeline.exporting import Exported, VectorNumbers, export_index
 from docpruner.pipeline.fit import listed_choices, prune_to
 from docpruner.pipeline.importance_check import named_for, require_importance
 from docpruner.pipeline.metadata import GivenMetadata, metadata_of
@@ -42,19 +45,29 @@ from docpruner.reduce import Reducer, reducer
 from docpruner.search.filters import matching
 from docpruner.search.searcher import Question, find, questions
 from docpruner.search.tuning import measured
-from docpruner.stores.contract import WAIT, Compactable, Progress, Reader, Staged, Store, Verifiable
+from docpruner.stores.contract import (
+    WAIT,
+    Compactable,
+    Progress,
+    Reader,
+    Staged,
+    Store,
+    Verifiable,
+    Versioned,
+)
 from docpruner.stores.locations import Location, create_store, open_store, store_exists
 from docpruner.stores.records import (
     Damage,
     DocumentEntry,
     FirstStageState,
+    IndexVersion,
     PageName,
     Stats,
     StoredPage,
     Tuning,
 )
 from docpruner.stores.settings import Settings
-from docpruner.types import Filter, Metadata, PageEmbedding, Prompt, is_named
+from docpruner.types import Filter, Metadata, Mode, PageEmbedding, Prompt, is_named
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -103,6 +116,7 @@ class Index:
         spec: str | None = None,
         codec: CodecName | None = None,
         importances: bool = True,
+        text: bool = True,
         root: str | os.PathLike[str] | None = None,
         budget: str | int | None = None,
         device: str | None = None,
@@ -118,6 +132,8 @@ class Index:
             "float32" to round less. Without a budget "int4", with one "int8" to begin with.
         importances: False stores none of the pruned patches': a little smaller, but what was pruned
             can't be shown, nor pruned further by importance.
+        text: False stores none of the words of pages: searches by text find nothing then, and what
+            hits show of the text is read from the files.
         root: a folder below which all documents lie. They are then named by their paths below it,
             and may be moved together with the index. Without it they have their whole paths.
         budget: what it may take on disk, such as "2GB" or "4kB/page". Unless you give a reduction,
@@ -149,6 +165,7 @@ class Index:
             importances,
             _stored_root(location, root),
             limit,
+            text,
         )
         return cls(create_store(location, settings), encoder)._rooted(root)
 
@@ -159,6 +176,7 @@ class Index:
         *,
         encoder: Encoder | None = None,
         root: str | os.PathLike[str] | None = None,
+        version: int | None = None,
         device: str | None = None,
         trust_remote_code: bool = False,
         model_options: ModelOptions | None = None,
@@ -168,8 +186,12 @@ class Index:
         Its encoder is loaded by name when it is first needed, on `device` and with
         `trust_remote_code`, unless one of the same name is given as `encoder`. `root` is where the
         documents of an index that was made with a root lie now, if they were moved without it.
+        `version` is one of `versions()`, for a store that keeps them: the index as it was then,
+        which can be read only.
         """
         store = open_store(location)
+        if version is not None:
+            store = _at_version(store, version)
         index = cls(store, encoder)
         settings = index.settings
         if encoder is not None and not (
@@ -199,6 +221,7 @@ class Index:
         spec: str | None = None,
         codec: CodecName | None = None,
         importances: bool | None = None,
+        text: bool | None = None,
         root: str | os.PathLike[str] | None = None,
         budget: str | int | None = None,
         device: str | None = None,
@@ -219,6 +242,7 @@ class Index:
                 reduction=chosen,
                 codec=codec,
                 importances=importances is not False,
+                text=text is not False,
                 root=root,
                 budget=budget,
                 device=device,
@@ -236,7 +260,7 @@ class Index:
         )
         try:
             name = encoder if isinstance(encoder, str) else None
-            index._check(name, None if chosen is None else str(chosen), codec, importances)
+            index._check(name, None if chosen is None else str(chosen), codec, importances, text)
             if budget is not None:
                 index._set_budget(Budget.read(budget))
         except BaseException:
@@ -264,6 +288,7 @@ class Index:
         spec: str | None,
         codec: CodecName | None,
         importances: bool | None,
+        text: bool | None,
     ) -> None:
         """That the index is as asked for."""
         settings = self.settings
@@ -275,6 +300,7 @@ class Index:
             ("spec", spec and str(reducer(spec)), settings.spec),
             ("codec", codec, settings.codec),
             ("importances", importances, settings.importances),
+            ("text", text, settings.text),
         ):
             if asked is not None and asked != own:
                 stricter = f"; docpruner prune {self.location} {spec} makes it stricter"
@@ -355,6 +381,11 @@ class Index:
         with self._store.reader() as reader:
             return reader.stats()
 
+    def versions(self) -> list[IndexVersion]:
+        """The states that `Index.open(…, version=…)` can still read, the oldest first; none if the
+        store keeps only the latest."""
+        return list(self._store.versions()) if isinstance(self._store, Versioned) else []
+
     def file_of(self, document: str) -> str:
         """The path of a document's file; of one that was added from memory, its name."""
         return os.path.join(self.root, document)
@@ -413,7 +444,7 @@ class Index:
         source = FileSource(
             _listed(paths),
             pixels=encoder.pixels,
-            words=encoder.reads == "words",
+            words=encoder.reads == "words" or self.settings.text,
             ocr=ocr,
             root=self.root,
         )
@@ -562,6 +593,7 @@ class Index:
         pages: PageRange | None = None,
         metadata: Metadata | None = None,
         exact: bool = False,
+        mode: Mode = "vectors",
     ) -> list[Hit]:
         """The `k` best pages for a query, the best first.
 
@@ -574,10 +606,14 @@ class Index:
         metadata: only documents that have these values.
         exact: score every page. An index of many pages otherwise chooses those that are worth it
             by its first stage, and may miss one in a hundred of the best (see `tune`).
+        mode: "vectors" compares what the encoder made of the pages, "text" looks for the words of
+            the query in the words of the pages (BM25), "hybrid" goes by both. The score of a hit is
+            the sum over the query's words of their similarities, the BM25 score, or the two
+            together in deviations from their means: it compares pages of one search and no others.
         """
         question = self._question(query, vectors, image)
         which = Filter(_globs(documents), pages, metadata)
-        return find(self._store, [question], k, which, exact=exact, files=self._files)[0]
+        return find(self._store, [question], k, which, exact=exact, mode=mode, files=self._files)[0]
 
     def search_many(
         self,
@@ -588,11 +624,12 @@ class Index:
         pages: PageRange | None = None,
         metadata: Metadata | None = None,
         exact: bool = False,
+        mode: Mode = "vectors",
     ) -> list[list[Hit]]:
         """As `search`, for many queries in one pass over the index."""
         which = Filter(_globs(documents), pages, metadata)
         asked = self._questions(queries)
-        return find(self._store, asked, k, which, exact=exact, files=self._files)
+        return find(self._store, asked, k, which, exact=exact, mode=mode, files=self._files)
 
     def hit(self, query: str, document: str, number: int) -> Hit | None:
         """What one page has to say to a query; None if it is not in the index."""
@@ -689,16 +726,73 @@ class Index:
             with self._store.writer(wait) as writer:
                 writer.set_budget(text)
 
+    def copy_to(
+        self,
+        location: Location,
+        *,
+        spec: str | None = None,
+        codec: CodecName | None = None,
+        delete_missing: bool = False,
+        wait: float = WAIT,
+        progress: Progress | None = None,
+    ) -> CopyReport:
+        """Copy the index into another store, which is made, or brought up to date if it is there.
+
+        Every page is read back and compared with what was written. A copy that was stopped goes on
+        where it was when it is made again.
+
+        location: as in `create`; an index there must have this one's encoder, and its spec and
+            codec unless you give others.
+        spec, codec: give the copy a stricter reduction or another codec, as `prune` would.
+        delete_missing: remove documents from the copy that this index does not have; otherwise the
+            report only lists them as `missing`. So several indexes can be copied into one.
+        wait: seconds to wait for another writer of the copy.
+        progress: told how many pages are done and of how many, while this index is verified, then
+            while it is copied.
+        """
+        return copy_index(
+            self._store,
+            location,
+            spec=spec,
+            codec=codec,
+            root=_stored_root(location, self.root or None),
+            delete_missing=delete_missing,
+            wait=wait,
+            progress=progress,
+        )
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: ExportFormat,  # noqa: A002  # as one says it
+        vectors: VectorNumbers = "float32",
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write all pages to a file, for a search engine that is no store of ours.
+
+        path: of the file, which is there when it is whole.
+        format: "parquet" (extra `lance`), "jsonl", or "vespa" for what Vespa is fed with.
+        vectors: "float32", "int8" with one scale for all, or "bits", signs, eight to a byte.
+        force: overwrite a file that is there.
+        progress: told how many pages are done and of how many.
+        """
+        return export_index(
+            self._store, path, format=format, vectors=vectors, force=force, progress=progress
+        )
+
     def compact(self, *, wait: float = WAIT, progress: Progress | None = None) -> int:
         """Give back the room of deleted and replaced pages; returns the bytes freed.
 
-        The first stage of a large index is renewed if it is damaged or has become old.
+        The first stage of a large index is renewed if it is damaged or has become old. A store that
+        keeps versions may give room back only when nobody can be reading the old ones any more.
         """
         before = self.stats().bytes_on_disk
         if isinstance(self._store, Compactable):
             self._store.compact(wait=wait, progress=progress)
         self._update_first_stage(wait, progress)
-        return before - self.stats().bytes_on_disk
+        return max(0, before - self.stats().bytes_on_disk)
 
     def first_stage(self) -> FirstStageState | None:
         """The first stage, by which a search chooses the pages that it scores; None if there is
@@ -759,6 +853,16 @@ def _one_of(reduction: str | Reducer | None, spec: str | None) -> str | Reducer 
     if reduction is not None and spec is not None:
         raise IndexStateError("reduction and spec are the same; give one of the two")
     return spec if reduction is None else reduction
+
+
+def _at_version(store: Store, version: int) -> Store:
+    with store:
+        if not isinstance(store, Versioned):
+            raise IndexStateError(
+                f"{store.location} keeps no older versions; open it without one (lance://… keeps "
+                "them)"
+            )
+        return store.at(version)
 
 
 def _stored_root(location: Location, root: str | os.PathLike[str] | None) -> str:

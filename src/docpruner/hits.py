@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
 from docpruner.errors import PageError
 from docpruner.types import Box, Metadata, Word
+from docpruner.word_forms import text_of, words_in
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 NEAR = 0.002  # of the page: boxes are stored rounded
 SNIPPET = 160  # characters
+MARKED = 0.35  # of the heaviest word's weight: what a word in a snippet needs to be marked
+SHORT = 4  # letters of a word that may be one like "the"
 IMAGE_PIXELS = 1_500_000
 
 
@@ -47,11 +50,14 @@ class Hit:
 
     document: str  # the file's path, or the name it was added under
     page: int  # from 1
-    score: float
+    score: float  # by what the search went by; compares pages of one search
     matches: tuple[Match, ...]  # one for each vector of the query, in its order
     metadata: Metadata = field(default_factory=dict)  # of the document
     size: tuple[float, float] = (0.0, 0.0)  # of the page: points of a PDF, pixels of an image
-    recognised: tuple[Word, ...] = field(default=(), repr=False)  # words of a scan, if stored
+    query: str = ""  # that it answers, if that was text
+    stored_words: Callable[[], tuple[Word, ...]] | None = field(
+        default=None, repr=False, compare=False
+    )  # of the page, unpacked when they are asked for; None if the index has none
     files: PageFiles | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -61,29 +67,56 @@ class Hit:
     @property
     def tells_words(self) -> bool:
         """Whether its words were stored, so that its file need not be read for them."""
-        return bool(self.recognised) or any(match.found for match in self.matches)
+        return self.stored_words is not None
 
     def words(self) -> tuple[Word, ...]:
-        """The words of the page in reading order, read from its file unless OCR found them.
+        """The words of the page in reading order.
 
-        PageError if the file is gone or can't be read.
+        Where an index has not stored them, they are read from the file; PageError if that is gone
+        or can't be read.
         """
-        return self.recognised or self._files().words(self.document, self.page)
+        if self.stored_words is not None:
+            return self.stored_words()
+        return self._files().words(self.document, self.page)
 
     @property
     def text(self) -> str:
-        """The text of the page, line by line; PageError if its file is gone or can't be read."""
+        """The text of the page, line by line; from where `words` has it."""
         return text_of(self.words())
 
-    def snippet(self, width: int = SNIPPET) -> str:
-        """About `width` characters of the page's text around what matches the query best."""
+    def snippet(self, width: int = SNIPPET, mark: tuple[str, str] = ("", "")) -> str:
+        """About `width` characters of the page's text around what matches the query best.
+
+        mark: what is written before and after each word that matches, such as ("**", "**").
+        """
+        return self.excerpt(width).marked(*mark)
+
+    def excerpt(self, width: int = SNIPPET) -> Excerpt:
+        """As `snippet`, with the places of the words that match."""
         words = self.words()
         weights = [0.0] * len(words)
         for match in self.matches:
             for place, word in enumerate(words):
                 if is_within(word.box, match.boxes):
                     weights[place] = max(weights[place], match.score)
-        return snippet_of([word.text for word in words], weights, width)
+        asked = self._asked()
+        if asked:
+            for place, word in enumerate(words):
+                said = [asked[each] for each in words_in(word.text) if each in asked]
+                weights[place] = max([weights[place], *said])
+        return excerpt_of([word.text for word in words], weights, width)
+
+    def _asked(self) -> dict[str, float]:
+        """The words of the query, by how much each counts; short ones that the encoder doesn't
+        weigh, such as "the", for nothing."""
+        weighed: dict[str, float] = {}
+        for match in self.matches:
+            for word in words_in(match.word):
+                weighed[word] = max(weighed.get(word, 0.0), match.weight)
+        return {
+            word: weighed.get(word, 0.0 if len(word) < SHORT and word.isalpha() else 1.0)
+            for word in words_in(self.query)
+        }
 
     def image(self, width: int | None = None) -> Image:
         """The page as a picture, so many pixels wide, or as wide as is good to read.
@@ -130,22 +163,25 @@ def is_within(box: Box, boxes: Sequence[Box]) -> bool:
     )
 
 
-def text_of(words: Sequence[Word]) -> str:
-    """Words with spaces between them, and a new line where the page begins one."""
-    parts: list[str] = []
-    for before, word in zip([None, *words], words, strict=False):
-        if before is not None:
-            middle = (before.box[1] + before.box[3]) / 2
-            same_line = word.box[1] <= middle <= word.box[3] and word.box[0] >= before.box[0]
-            parts.append(" " if same_line else "\n")
-        parts.append(word.text)
-    return "".join(parts)
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Some of a page's text."""
+
+    text: str
+    spans: tuple[tuple[int, int], ...] = ()  # of the words in it that match: from, up to
+
+    def marked(self, before: str, after: str) -> str:
+        parts, end = [], 0
+        for first, last in self.spans:
+            parts += [self.text[end:first], before, self.text[first:last], after]
+            end = last
+        return "".join([*parts, self.text[end:]])
 
 
-def snippet_of(words: Sequence[str], weights: Sequence[float], width: int) -> str:
+def excerpt_of(words: Sequence[str], weights: Sequence[float], width: int) -> Excerpt:
     """A run of words of about `width` characters around those whose weights add up to most."""
     if not words:
-        return ""
+        return Excerpt("")
     first, last = _heaviest(words, weights, width)
     length = len(" ".join(words[first : last + 1]))
     left = True
@@ -156,8 +192,13 @@ def snippet_of(words: Sequence[str], weights: Sequence[float], width: int) -> st
         if length > width:
             break
         first, last, left = (first - 1, last, False) if left else (first, last + 1, True)
-    before, after = ("… " if first else ""), (" …" if last < len(words) - 1 else "")
-    return before + " ".join(words[first : last + 1]) + after
+    least = MARKED * max(weights, default=0.0)
+    text, spans = "… " if first else "", []
+    for place in range(first, last + 1):
+        if weights[place] > 0 and weights[place] >= least:
+            spans.append((len(text), len(text) + len(words[place])))
+        text += words[place] + (" " if place < last else "")
+    return Excerpt(text + (" …" if last < len(words) - 1 else ""), tuple(spans))
 
 
 def _heaviest(words: Sequence[str], weights: Sequence[float], width: int) -> tuple[int, int]:

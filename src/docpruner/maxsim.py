@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from docpruner.codecs import CODEC_NAMES, CodecName, Encoded
+from docpruner.codecs import CODEC_NAMES, LEVELS, CodecName, Encoded
 from docpruner.cores import usable_cores
 from docpruner.errors import ScoringError
 from docpruner.rotation import rotation
@@ -91,11 +91,33 @@ def score_pages(
     encoded = _as_encoded(corpus)
     bounds = _checked_offsets(offsets, len(encoded))
     spans = np.stack([bounds[:-1], bounds[1:]], axis=1)
-    return score_spans(queries, encoded, spans, kernel=kernel, threads=threads)
+    asked = Asked.of(queries, encoded.codec, encoded.dim)
+    return score_spans(asked, encoded, spans, kernel=kernel, threads=threads)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Queries as they are compared with stored vectors, made ready once for all of these."""
+
+    tokens: FloatArray  # of all queries, one after another
+    offsets: Offsets  # where each query begins, and the end
+    turned: FloatArray  # the tokens, rotated as the stored vectors are
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @classmethod
+    def of(cls, queries: Sequence[npt.ArrayLike], codec: CodecName, dim: int) -> Asked:
+        """For vectors that are stored in a codec."""
+        tokens, offsets = _flat_queries(queries, dim)
+        if codec not in LEVELS:
+            return cls(tokens, offsets, tokens)
+        # By BLAS a token's rounding would depend on how many others there are
+        return cls(tokens, offsets, np.einsum("td,rd->tr", tokens, rotation(dim)))
 
 
 def score_spans(
-    queries: Sequence[npt.ArrayLike],
+    asked: Asked,
     corpus: Encoded,
     spans: Spans,
     *,
@@ -103,7 +125,6 @@ def score_spans(
     threads: int | None = None,
 ) -> FloatArray:
     """As `score_pages`, of pages that lie anywhere: `corpus[first:last]` of each span."""
-    tokens, query_offsets = _flat_queries(queries, corpus.dim)
     names = kernels().names
     chosen = names[0] if kernel is None else kernel
     if chosen not in names:
@@ -111,38 +132,34 @@ def score_spans(
     workers = usable_cores() if threads is None else threads
     if workers < 1:
         raise ScoringError(f"threads={threads} must be at least 1")
-    if not (len(queries) and len(spans)):
-        return np.zeros((len(queries), len(spans)), np.float32)
+    if not (len(asked) and len(spans)):
+        return np.zeros((len(asked), len(spans)), np.float32)
     if chosen == "numpy":
-        return _numpy_scores(tokens, query_offsets, corpus, spans)
-    return _native_scores(tokens, query_offsets, corpus, spans, chosen, workers)
+        return _numpy_scores(asked, corpus, spans)
+    return _native_scores(asked, corpus, spans, chosen, workers)
 
 
 def _native_scores(
-    tokens: FloatArray,
-    query_offsets: Offsets,
+    asked: Asked,
     corpus: Encoded,
     spans: Spans,
     instruction_set: str,
     threads: int,
 ) -> FloatArray:
     pages = len(spans)
-    scores = np.empty((len(query_offsets) - 1, pages), np.float32)
+    scores = np.empty((len(asked), pages), np.float32)
     rows = np.ascontiguousarray(corpus.rows)
     spans = np.ascontiguousarray(spans)
-    if corpus.is_rotated:  # once the query, instead of every vector back
-        # By BLAS a token's rounding would depend on how many others there are
-        tokens = np.einsum("td,rd->tr", tokens, rotation(corpus.dim))
     codec = CODEC_NAMES.index(corpus.codec)
 
     def score(first: int, last: int) -> int:
         return _maxsim.score(
-            tokens, query_offsets, rows, spans, scores,
+            asked.turned, asked.offsets, rows, spans, scores,
             corpus.dim, codec, first, last, instruction_set,
         )  # fmt: skip
 
     vectors = np.cumsum(spans[:, 1] - spans[:, 0])
-    workers = threads if len(tokens) * int(vectors[-1]) * corpus.dim > SMALL else 1
+    workers = threads if len(asked.tokens) * int(vectors[-1]) * corpus.dim > SMALL else 1
     if workers == 1:
         bad = [score(0, pages)]
     else:
@@ -155,11 +172,9 @@ def _native_scores(
     return scores
 
 
-def _numpy_scores(
-    tokens: FloatArray, query_offsets: Offsets, corpus: Encoded, spans: Spans
-) -> FloatArray:
+def _numpy_scores(asked: Asked, corpus: Encoded, spans: Spans) -> FloatArray:
     """The reference: decode some pages, multiply, take the maximum of each page."""
-    scores = np.empty((len(query_offsets) - 1, len(spans)), np.float32)
+    scores = np.empty((len(asked), len(spans)), np.float32)
     ends = np.cumsum(spans[:, 1] - spans[:, 0])
     first = 0
     while first < len(spans):
@@ -167,13 +182,13 @@ def _numpy_scores(
         last = max(first + 1, int(np.searchsorted(ends, before + NUMPY_BLOCK, side="right")))
         rows = np.concatenate([corpus.rows[start:stop] for start, stop in spans[first:last]])
         with np.errstate(invalid="ignore", over="ignore"):
-            similarities = tokens @ Encoded(corpus.codec, corpus.dim, rows).decode().T
+            similarities = asked.tokens @ Encoded(corpus.codec, corpus.dim, rows).decode().T
         if not np.isfinite(similarities).all():
             vector = before + int(np.argmin(np.isfinite(similarities).all(axis=0)))
             raise _not_finite(int(np.searchsorted(ends, vector, side="right")))
         starts = np.concatenate([[0], ends[first : last - 1] - before])
         best = np.maximum.reduceat(similarities, starts, axis=1)
-        sums = np.add.reduceat(best.astype(np.float64), query_offsets[:-1], axis=0)
+        sums = np.add.reduceat(best.astype(np.float64), asked.offsets[:-1], axis=0)
         scores[:, first:last] = sums
         first = last
     return scores

@@ -41,6 +41,9 @@ Box = tuple[float, float, float, float]
 
 WordsFrom = Literal["text layer", "ocr", "nowhere"]
 
+Mode = Literal["vectors", "text", "hybrid"]
+"""What a search goes by: the vectors of pages, their words, or both."""
+
 
 @dataclass(frozen=True, slots=True)
 class Word:

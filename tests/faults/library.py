@@ -12,6 +12,7 @@ from fpdf import FPDF
 from docpruner.facade import Index
 from docpruner.stores.locations import open_store
 from docpruner.stores.records import StoredPage
+from docpruner.types import Filter
 from faults.words import WordEncoder
 
 WORDS = (
@@ -27,10 +28,11 @@ PageKey = tuple[str, int]  # path and number
 
 @dataclass(frozen=True)
 class Stored:
-    """What an index has of a page: its decoded vectors and its map, and how it answers."""
+    """What an index has of a page: its vectors, its map and its words, and how it answers."""
 
     digest: str
     scores: tuple[float, ...]
+    said: tuple[bool, ...] = ()  # whether full-text search finds it, by each of the queries
 
 
 Contents = dict[PageKey, Stored]
@@ -96,13 +98,17 @@ def contents(index: Index) -> Contents:
     for hits in index.search_many(QUERIES, ALL):
         for hit in hits:
             scores.setdefault((hit.document, hit.page), []).append(hit.score)
+    with index.reader() as reader:
+        ranked = [reader.rank_text(query, ALL, Filter()) for query in QUERIES]
+    said = [{(page.document, page.number) for page in pages} for pages in ranked]
     found = {}
     for document in index.documents():
         for number in range(1, document.pages + 1):
             page = index.page(document.name, number)
             if page is not None:
                 key = document.name, number
-                found[key] = Stored(digest(page), tuple(scores.pop(key, ())))
+                by_text = tuple(key in pages for pages in said)
+                found[key] = Stored(digest(page), tuple(scores.pop(key, ())), by_text)
     unknown = {key: Stored("", tuple(told)) for key, told in scores.items()}  # in no sound index
     return found | unknown
 
@@ -113,7 +119,7 @@ def contents_of(folder: Path) -> Contents:
 
 
 def digest(page: StoredPage) -> str:
-    made = hashlib.blake2b(page.vectors.decode().tobytes())
+    made = hashlib.blake2b(page.vectors.decode().tobytes() + page.text.packed)
     made.update(repr(page.provenance.grid).encode())
     importance = page.provenance.importance
     origin = page.provenance

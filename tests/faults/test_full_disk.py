@@ -99,7 +99,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_room(
     monkeypatch.setattr(add, "MOST_PAGES", 2)
     files = library(tmp_path / "library", {"a.pdf": 30, "b.pdf": 30}).written()
     index, ballast = small_disk / "index", small_disk / "ballast"
-    ballast.write_bytes(bytes((2 << 20) - (200 << 10)))
+    ballast.write_bytes(bytes((2 << 20) - (260 << 10)))
     with Index.create(index, encoder=WordEncoder()) as opened:
         with pytest.raises(IndexWriteError, match=REMEDY):
             opened.add(files.folder)

@@ -1,4 +1,4 @@
-"""What is stored of a page whose words were recognised."""
+"""What is stored of a page."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 
 from docpruner.errors import PageError
 from docpruner.pipeline.record_maker import RecordMaker
+from docpruner.stores.page_text import PageText
+from docpruner.stores.records import StoredPage
 from docpruner.stores.settings import Settings
 from docpruner.types import SPECIAL, Page, PageEmbedding, Word
 from pipeline.made import WordEncoder
@@ -34,20 +36,47 @@ class MarkedEncoder(WordEncoder):
         )
 
 
-@pytest.mark.parametrize(
-    ("encoder", "source", "stored"),
-    [
-        (WordEncoder(), "ocr", ("rent", "May")),
-        (WordEncoder(), "text layer", ()),  # they are in the file
-        (MarkedEncoder(), "ocr", ()),  # which vector is which word, is not known
-    ],
-)
-def test_recognised_words_are_stored_where_each_has_a_vector(encoder, source, stored):
-    settings = Settings.new(encoder.name, encoder.dim, "none")
-    page = Page("scan.png#1", lambda: None, WORDS, words_from=source)
+def record_of(encoder, page: Page, *, text: bool = True) -> StoredPage:
+    settings = Settings.new(encoder.name, encoder.dim, "none", text=text)
     (embedding,) = encoder.encode_pages([page])
-    made = RecordMaker(settings, reads_words=True).make("scan.png", page, embedding)
-    assert made.record.provenance.words == stored
+    return RecordMaker(settings).make("scan.png", page, embedding).record
+
+
+@pytest.mark.parametrize("source", ["ocr", "text layer"])
+@pytest.mark.parametrize(
+    ("encoder", "with_places"),
+    [(WordEncoder(), False), (MarkedEncoder(), True)],  # whose vectors are no more than the words
+    ids=["words", "marked"],
+)
+def test_words_are_stored_once_and_their_places_too(encoder, with_places, source):
+    page = Page("scan.png#1", lambda: None, WORDS, words_from=source)
+    record = record_of(encoder, page)
+    assert record.text == PageText.of(WORDS, places=with_places)
+    assert record.provenance.words == ()
+    assert [word.text for word in record.words] == ["rent", "May"]
+    found = np.array([word.box for word in record.words])
+    assert np.abs(found - [word.box for word in WORDS]).max() < 0.001
+
+
+def test_words_are_not_stored_where_nobody_wants_them():
+    record = record_of(WordEncoder(), Page("a#1", lambda: None, WORDS), text=False)
+    assert (record.text, record.text.is_stored) == (PageText(), False)
+    assert record.words == ()
+
+
+def test_a_page_without_words_says_so():
+    record = record_of(WordEncoder(), Page("a#1", lambda: None))
+    assert (record.text.is_stored, record.words, record.text.plain) == (True, (), "")
+
+
+def test_a_copy_has_the_words_of_its_own_page():
+    """Two pages may look the same to an encoder that sees, and only one have a text layer."""
+    encoder = MarkedEncoder()
+    like = record_of(encoder, Page("a.png#1", lambda: None, WORDS[:1]))
+    maker = RecordMaker(Settings.new(encoder.name, encoder.dim, "none"))
+    copy = maker.copied(like, "b.pdf", Page("b.pdf#1", lambda: None, WORDS)).record
+    assert [word.text for word in copy.words] == ["rent", "May"]
+    assert copy.vectors is like.vectors
 
 
 def test_a_record_needs_no_encoder_if_the_page_comes_with_its_embedding():

@@ -14,9 +14,10 @@ from docpruner.reduce import reducer
 from docpruner.stores.contract import Store
 from docpruner.stores.folder.store import FolderStore
 from docpruner.stores.page_map import map_of
+from docpruner.stores.page_text import PageText
 from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage
 from docpruner.stores.settings import Settings
-from docpruner.types import Filter, Metadata, PageEmbedding
+from docpruner.types import Filter, Metadata, PageEmbedding, Word
 
 X, Y, Z = np.eye(3, 4)
 
@@ -42,6 +43,7 @@ def made_page(
     spec: str = "none",
     content_hash: bytes = b"",
     words_from: str = "text layer",
+    text: str = "",
 ) -> StoredPage:
     """A page of one row of patches, which matter the more the further right they stand."""
     count = len(vectors)
@@ -55,7 +57,18 @@ def made_page(
         vectors=encode(reduction.vectors, codec),
         provenance=map_of(page, reduction),
         content_hash=content_hash,
+        text=PageText.of(placed(text)) if text else PageText(),
     )
+
+
+def placed(text: str) -> list[Word]:
+    """The words of a text, line by line, eight to a line at most."""
+    lines = [line.split() for line in text.splitlines()]
+    return [
+        Word(word, (column / 8, row / 9, (column + 0.9) / 8, (row + 0.9) / 9))
+        for row, line in enumerate(lines)
+        for column, word in enumerate(line)
+    ]
 
 
 def document(
@@ -94,6 +107,14 @@ def found(
     with store.reader() as reader:
         (best,) = reader.rank([np.atleast_2d(np.float32(query))], k, which or Filter())
     return [(f"{page.document}#{page.number}", page.score) for page in best]
+
+
+def said(store: Store, query: str, k: int = 10, which: Filter | None = None) -> list[str]:
+    """Names of the pages whose words fit a query best."""
+    with store.reader() as reader:
+        ranked = reader.rank_text(query, k, which or Filter())
+    assert [page.score for page in ranked] == sorted((p.score for p in ranked), reverse=True)
+    return [f"{page.document}#{page.number}" for page in ranked]
 
 
 def stats_of(store: Store):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from docpruner.errors import DamagedIndexError, SlowSearchWarning
+from docpruner.similarities import as_rows
 from docpruner.stores.first_stage import inverted_lists
 from docpruner.stores.first_stage.centroids import Centroids, centroids_for, train
 from docpruner.stores.first_stage.inverted_lists import InvertedLists, Probe
@@ -20,6 +21,7 @@ from docpruner.stores.folder import store as folder_store
 from docpruner.stores.folder.array_file import read_arrays, write_arrays
 from docpruner.stores.folder.catalogue import INCREMENTAL
 from docpruner.stores.folder.store import FolderStore
+from docpruner.stores.folder.text_index import TEXTS
 from docpruner.stores.records import Tuning
 from docpruner.types import Filter
 from stores.made import commit, create_folder, document, made_page, unit_vectors
@@ -72,7 +74,7 @@ def test_centroids_lie_where_the_vectors_are():
     vectors = np.concatenate([page_vectors(seed) for seed in range(300)])
     centroids = train(vectors, 64)
     assert 60 <= len(centroids) <= 68
-    labels, error = centroids.nearest(vectors)
+    labels, error = centroids.nearest(as_rows(vectors))
     distances = ((vectors[:, None] - centroids.points[None]) ** 2).sum(axis=2)
     assert (labels == distances.argmin(axis=1)).mean() > 0.95
     assert error == pytest.approx(
@@ -85,7 +87,7 @@ def test_centroids_lie_where_the_vectors_are():
 def test_few_and_equal_vectors_have_centroids_too():
     assert len(train(np.ones((1, DIM), np.float32), 1)) == 1
     same = train(np.ones((50, DIM), np.float32), 4)
-    labels, error = same.nearest(np.ones((3, DIM), np.float32))
+    labels, error = same.nearest(as_rows(np.ones((3, DIM), np.float32)))
     assert len(set(labels.tolist())) == 1
     assert error == pytest.approx(0, abs=1e-6)
     assert [centroids_for(n) for n in (0, 31, 3200, 4_000_000, 10**9)] == [1, 1, 100, 16384, 65536]
@@ -94,7 +96,7 @@ def test_few_and_equal_vectors_have_centroids_too():
 def lists_and_probe(each: int, seed: int = 0) -> tuple[InvertedLists, Probe, Centroids]:
     vectors = np.concatenate([page_vectors(s) for s in range(200)])
     centroids = train(vectors, 48)
-    labels, _ = centroids.nearest(vectors)
+    labels, _ = centroids.nearest(as_rows(vectors))
     lists = InvertedLists.of(labels, np.full(200, VECTORS), len(centroids))
     inverted_lists.PROBED, before = each, inverted_lists.PROBED
     try:
@@ -123,21 +125,10 @@ def test_gains_are_the_best_owned_centroids_of_each_token(each, monkeypatch):
     assert lists.gains(probe).tolist() == wanted
 
 
-def test_the_best_centroids_are_the_same_without_the_extension(monkeypatch):
-    scores = np.random.default_rng(0).integers(0, 9, (5, 300)).astype(np.float32)
-    for each in (1, 7, 300):
-        native = inverted_lists._best(scores, each)
-        with monkeypatch.context() as without:
-            without.setattr(inverted_lists, "_probe", None)
-            plain = inverted_lists._best(scores, each)
-        assert np.array_equal(native[1], plain[1])
-        assert all(np.array_equal(scores[row][native[0][row]], native[1][row]) for row in range(5))
-
-
 def test_lists_grow_as_if_made_at_once():
     vectors = np.concatenate([page_vectors(s) for s in range(200)])
     centroids = train(vectors, 48)
-    labels, _ = centroids.nearest(vectors)
+    labels, _ = centroids.nearest(as_rows(vectors))
     whole = InvertedLists.of(labels, np.full(200, VECTORS), len(centroids))
     cut = 70 * VECTORS
     first = InvertedLists.of(labels[:cut], np.full(70, VECTORS), len(centroids))
@@ -433,7 +424,8 @@ def test_a_catalogue_of_the_first_version_gets_what_it_lacks(store):
     expected = ranked(store, query())
     store.close()
     with sqlite3.connect(store.folder / "catalogue.sqlite") as old:
-        for kind, name in re.findall(r"CREATE (TRIGGER|INDEX|TABLE) (\w+)", INCREMENTAL)[::-1]:
+        added = re.findall(r"CREATE (TRIGGER|INDEX|VIEW|TABLE) (\w+)", INCREMENTAL + TEXTS)
+        for kind, name in added[::-1]:
             old.execute(f"DROP {kind} IF EXISTS {name}")
         old.execute("PRAGMA user_version = 1")
     by_year = Filter(metadata={"year": "2024", "tags": "b"})

@@ -35,7 +35,7 @@ class HitView:
 
     @property
     def snippet(self) -> str:
-        return replace(self.hit, recognised=self.words).snippet() if self.words else ""
+        return replace(self.hit, stored_words=lambda: self.words).snippet()
 
     def to_dict(self, rank: int) -> dict[str, Any]:
         return {
@@ -60,7 +60,7 @@ def views_of(index: Index, hits: Sequence[Hit]) -> list[HitView]:
         HitView(
             hit=hit,
             name=names[hit.document],
-            words=hit.recognised or words.get((hit.document, hit.page), ()),
+            words=hit.words() if hit.tells_words else words.get((hit.document, hit.page), ()),
             file_is_gone=index.file_is_gone(hit.document),
             really_matches=not judged or really_matches(hit),
         )

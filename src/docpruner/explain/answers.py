@@ -37,11 +37,9 @@ class Answer:
 def answers(hit: Hit, words: Sequence[Word] | None = None) -> list[Answer]:
     """One for each word of the query that has a place on the page, the best first.
 
-    The `words` of the page are read from the document if they are not given, unless OCR has
-    recognised them; where there are none, or when the file is gone, the place is named.
+    The `words` of the page are those of the hit if they are not given, which may read its file;
+    where there are none, or when the file is gone, the place is named.
     """
-    if words is None and hit.tells_words:
-        words = ()
     if words is None:
         try:
             words = hit.words()

@@ -281,16 +281,18 @@ INLINE __m512i dot_vnni512(__m512i a, __m512i b, __m512i sum)
 
 struct isa {
     const char *name;
-    size_t lanes, tile_q;
+    size_t lanes, tile_q, tile_d;
     int integers; /* whether rows of integers are scored as such, or as floats */
     int (*page)(const struct corpus *, const struct packed *, struct scratch *, size_t, size_t);
+    void (*products)(const struct corpus *, const struct packed *, struct scratch *,
+                     const uint8_t *const *, size_t, float *);
 };
 
-static const struct isa portable = {"portable", 4, 3, 0, page_portable};
+static const struct isa portable = {"portable", 4, 3, 4, 0, page_portable, products_portable};
 #ifdef HAVE_X86
-static const struct isa avx2 = {"avx2", 8, 3, 1, page_avx2};
-static const struct isa vnni256 = {"avx512vnni", 8, 3, 1, page_vnni256};
-static const struct isa vnni512 = {"avx512vnni", 16, 3, 1, page_vnni512};
+static const struct isa avx2 = {"avx2", 8, 3, 3, 1, page_avx2, products_avx2};
+static const struct isa vnni256 = {"avx512vnni", 8, 3, 5, 1, page_vnni256, products_vnni256};
+static const struct isa vnni512 = {"avx512vnni", 16, 3, 8, 1, page_vnni512, products_vnni512};
 #endif
 
 /* The instruction sets this machine has, best first. Returns how many. */
@@ -433,6 +435,24 @@ static int64_t score_pages(const struct job *job, const struct packed *q, struct
     return FINE;
 }
 
+/* Room to work in: for `rows` rows of similarities with all lanes. */
+static int make_room(struct scratch *scratch, const struct corpus *c, const struct packed *q,
+                     const struct isa *isa, size_t rows)
+{
+    scratch->width = 4 * ((c->dim + 15) / 16 * 16); /* floats, words and whole bytes of signs fit */
+    scratch->docs = calloc(MAX_TILE_D, scratch->width);
+    scratch->best = malloc(rows * q->groups * isa->tile_q * isa->lanes * sizeof(float));
+    return scratch->docs && scratch->best;
+}
+
+static void leave(struct packed *q, struct scratch *scratch)
+{
+    free(q->tokens);
+    free(q->units);
+    free(scratch->docs);
+    free(scratch->best);
+}
+
 /* FINE, OUT_OF_MEMORY, or the number of a page whose similarities are not finite. */
 static int64_t run(const struct job *job)
 {
@@ -440,18 +460,153 @@ static int64_t run(const struct job *job)
     struct packed q = {0};
     struct scratch scratch = {0};
     int64_t result = OUT_OF_MEMORY;
-    if (pack(&q, c, job->isa, job->tokens, (size_t)job->query_offsets[job->queries])) {
-        scratch.width = 4 * ((c->dim + 15) / 16 * 16); /* room for floats, words and whole bytes of signs */
-        scratch.docs = calloc(MAX_TILE_D, scratch.width);
-        scratch.best = malloc(q.groups * job->isa->tile_q * job->isa->lanes * sizeof(float));
-        if (scratch.docs && scratch.best)
-            result = score_pages(job, &q, &scratch);
-    }
-    free(q.tokens);
-    free(q.units);
-    free(scratch.docs);
-    free(scratch.best);
+    if (pack(&q, c, job->isa, job->tokens, (size_t)job->query_offsets[job->queries]) &&
+        make_room(&scratch, c, &q, job->isa, 1))
+        result = score_pages(job, &q, &scratch);
+    leave(&q, &scratch);
     return result;
+}
+
+/* ---- rows by themselves --------------------------------------------------------------------- */
+
+struct row_job {
+    struct corpus corpus;
+    const struct isa *isa;
+    const float *tokens;
+    size_t count; /* of tokens */
+    size_t rows;  /* of the corpus */
+};
+
+/* ---- a heap whose root is the worst of what it holds ---- */
+
+struct entry {
+    float score;
+    int32_t place;
+};
+
+/* Whether a stands after b: a lower score, or an equal one of a later place. */
+static int after(struct entry a, struct entry b)
+{
+    return a.score < b.score || (a.score == b.score && a.place > b.place);
+}
+
+/* Put something in the place of the root, and let it sink to where it belongs. */
+static void replace_worst(struct entry *heap, size_t count, struct entry moving)
+{
+    size_t at = 0, child;
+    while ((child = 2 * at + 1) < count) {
+        if (child + 1 < count && after(heap[child + 1], heap[child]))
+            child++;
+        if (!after(heap[child], moving))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = moving;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    return after(*x, *y) ? 1 : after(*y, *x) ? -1 : 0;
+}
+
+/* For each token the `each` of rows [first, last) that are most similar, the best first. Rows are
+ * compared as soon as they are scored, so that all the others' similarities are never written down. */
+static int best_rows(const struct row_job *job, size_t first, size_t last, size_t each,
+                     int32_t *places, float *values)
+{
+    const struct corpus *c = &job->corpus;
+    const size_t most = job->isa->tile_d;
+    struct packed q = {0};
+    struct scratch scratch = {0};
+    struct entry *heaps = malloc(job->count * each * sizeof *heaps);
+    float *least = malloc(job->count * sizeof *least); /* of each heap, which most rows don't reach */
+    int fine = heaps && least && pack(&q, c, job->isa, job->tokens, job->count) &&
+               make_room(&scratch, c, &q, job->isa, most);
+    const size_t width = q.groups * job->isa->tile_q * job->isa->lanes;
+    for (size_t i = 0; fine && i < job->count * each; i++)
+        heaps[i] = (struct entry){-INFINITY, INT32_MAX};
+    for (size_t t = 0; fine && t < job->count; t++)
+        least[t] = -INFINITY;
+    for (size_t row = first; fine && row < last; row += most) {
+        const uint8_t *rows[MAX_TILE_D];
+        size_t some = last - row < most ? last - row : most;
+        for (size_t d = 0; d < some; d++)
+            rows[d] = c->rows + (row + d) * c->stride;
+        job->isa->products(c, &q, &scratch, rows, some, scratch.best);
+        for (size_t d = 0; d < some; d++) {
+            const float *scores = scratch.best + d * width;
+            int reached = 0;
+            for (size_t t = 0; t < job->count; t++)
+                reached |= scores[t] > least[t];
+            for (size_t t = 0; reached && t < job->count; t++)
+                if (scores[t] > least[t]) {
+                    struct entry *heap = heaps + t * each;
+                    replace_worst(heap, each, (struct entry){scores[t], (int32_t)(row + d)});
+                    least[t] = heap[0].score;
+                }
+        }
+    }
+    for (size_t t = 0; fine && t < job->count; t++) {
+        qsort(heaps + t * each, each, sizeof *heaps, by_rank);
+        for (size_t i = t * each; i < (t + 1) * each; i++) {
+            places[i] = heaps[i].place;
+            values[i] = (float)(heaps[i].score * q.units[t]);
+        }
+    }
+    free(heaps);
+    free(least);
+    leave(&q, &scratch);
+    return fine;
+}
+
+/* The `each` highest of `count` values, the highest first; of equals the first. */
+static void highest(const float *values, size_t count, size_t each, int32_t *places, float *best)
+{
+    size_t filled = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (filled == each && !(values[i] > best[each - 1]))
+            continue;
+        size_t at = filled < each ? filled++ : each - 1;
+        for (; at > 0 && values[i] > best[at - 1]; at--) {
+            best[at] = best[at - 1];
+            places[at] = places[at - 1];
+        }
+        best[at] = values[i];
+        places[at] = (int32_t)i;
+    }
+}
+
+/* For each picked row the tokens whose similarity less their bias is highest, (picks, each). */
+static int nearest_tokens(const struct row_job *job, const float *biases, const int64_t *picks,
+                          size_t count, size_t each, int32_t *places, float *best)
+{
+    const struct corpus *c = &job->corpus;
+    const size_t most = job->isa->tile_d;
+    struct packed q = {0};
+    struct scratch scratch = {0};
+    int fine = pack(&q, c, job->isa, job->tokens, job->count) &&
+               make_room(&scratch, c, &q, job->isa, most + 1);
+    const size_t width = q.groups * job->isa->tile_q * job->isa->lanes;
+    float *units = scratch.best + most * width; /* as floats */
+    for (size_t t = 0; fine && t < job->count; t++)
+        units[t] = (float)q.units[t];
+    for (size_t first = 0; fine && first < count; first += most) {
+        const uint8_t *rows[MAX_TILE_D];
+        size_t some = count - first < most ? count - first : most;
+        for (size_t d = 0; d < some; d++)
+            rows[d] = c->rows + (size_t)picks[first + d] * c->stride;
+        job->isa->products(c, &q, &scratch, rows, some, scratch.best);
+        for (size_t d = 0; d < some; d++) {
+            float *values = scratch.best + d * width;
+            for (size_t t = 0; t < job->count; t++)
+                values[t] = values[t] * units[t] - biases[t];
+            highest(values, job->count, each, places + (first + d) * each, best + (first + d) * each);
+        }
+    }
+    leave(&q, &scratch);
+    return fine;
 }
 
 /* ---- Python --------------------------------------------------------------------------------- */
@@ -491,13 +646,11 @@ static const struct isa *isa_named(const char *name)
     return NULL;
 }
 
-static const char *arrange(struct job *job, const Py_buffer *tokens, const Py_buffer *query_offsets,
-                           const Py_buffer *rows, const Py_buffer *spans,
-                           const Py_buffer *scores, Py_ssize_t dim, int codec, const char *isa)
+static const char *arrange_corpus(struct corpus *c, const Py_buffer *tokens, const Py_buffer *rows,
+                                  Py_ssize_t dim, int codec)
 {
     if (dim < 1 || codec < FLOAT32 || codec >= CODECS)
         return "dim or codec is out of range";
-    struct corpus *c = &job->corpus;
     c->dim = (size_t)dim;
     c->codec = (enum codec)codec;
     const size_t strides[] = {4 * c->dim,           2 * c->dim,           c->dim + 2,
@@ -506,13 +659,23 @@ static const char *arrange(struct job *job, const Py_buffer *tokens, const Py_bu
     c->stride = strides[codec];
     c->rows = rows->buf;
     c->binary_unit = (float)(1 / sqrt((double)dim));
+    if (tokens->len % (4 * dim) || rows->len % (Py_ssize_t)c->stride)
+        return "tokens or rows are not whole";
+    return NULL;
+}
+
+static const char *arrange(struct job *job, const Py_buffer *tokens, const Py_buffer *query_offsets,
+                           const Py_buffer *rows, const Py_buffer *spans,
+                           const Py_buffer *scores, Py_ssize_t dim, int codec, const char *isa)
+{
+    const char *wrong = arrange_corpus(&job->corpus, tokens, rows, dim, codec);
+    if (wrong)
+        return wrong;
     job->isa = isa_named(isa);
     if (!job->isa)
         return "no such instruction set on this machine";
-    if (tokens->len % (4 * dim) || rows->len % (Py_ssize_t)c->stride)
-        return "tokens or rows are not whole";
     if (!offsets_fit(query_offsets, tokens->len / (4 * dim)) ||
-        !spans_fit(spans, rows->len / (Py_ssize_t)c->stride))
+        !spans_fit(spans, rows->len / (Py_ssize_t)job->corpus.stride))
         return "offsets or spans don't fit";
     job->tokens = tokens->buf;
     job->query_offsets = query_offsets->buf;
@@ -525,6 +688,22 @@ static const char *arrange(struct job *job, const Py_buffer *tokens, const Py_bu
         return "scores has the wrong size";
     if (job->first > job->last || job->last > job->pages)
         return "pages are out of range";
+    return NULL;
+}
+
+static const char *arrange_rows(struct row_job *job, const Py_buffer *tokens, const Py_buffer *rows,
+                                Py_ssize_t dim, int codec, const char *isa)
+{
+    const char *wrong = arrange_corpus(&job->corpus, tokens, rows, dim, codec);
+    if (wrong)
+        return wrong;
+    job->isa = isa_named(isa);
+    job->tokens = tokens->buf;
+    job->count = (size_t)tokens->len / 4 / (size_t)dim;
+    job->rows = (size_t)rows->len / job->corpus.stride;
+    if (!job->isa || job->count < 1)
+        return "no such instruction set on this machine, or no tokens";
+    job->isa = fitting(job->isa, job->count);
     return NULL;
 }
 
@@ -561,6 +740,89 @@ static PyObject *score(PyObject *self, PyObject *args)
     return PyLong_FromLongLong(result);
 }
 
+static PyObject *outcome(const char *wrong, int fine)
+{
+    if (wrong) {
+        PyErr_SetString(PyExc_ValueError, wrong);
+        return NULL;
+    }
+    if (!fine)
+        return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+static PyObject *best(PyObject *self, PyObject *args)
+{
+    (void)self;
+    Py_buffer tokens, rows, places, values;
+    Py_ssize_t dim, first, last;
+    int codec, fine = 0;
+    const char *isa;
+    if (!PyArg_ParseTuple(args, "y*y*w*w*ninns", &tokens, &rows, &places, &values, &dim, &codec,
+                          &first, &last, &isa))
+        return NULL;
+    struct row_job job;
+    const char *wrong = arrange_rows(&job, &tokens, &rows, dim, codec, isa);
+    size_t each = wrong ? 0 : (size_t)places.len / 4 / job.count;
+    if (!wrong && (first < 0 || first > last || (size_t)last > job.rows || last > INT32_MAX ||
+                   each < 1 || each > (size_t)(last - first) || places.len != values.len ||
+                   (size_t)places.len != 4 * each * job.count))
+        wrong = "rows are out of range, or places and values have the wrong size";
+    if (!wrong) {
+        Py_BEGIN_ALLOW_THREADS
+        fine = best_rows(&job, (size_t)first, (size_t)last, each, places.buf, values.buf);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&tokens);
+    PyBuffer_Release(&rows);
+    PyBuffer_Release(&places);
+    PyBuffer_Release(&values);
+    return outcome(wrong, fine);
+}
+
+static const char *picks_fit(const struct row_job *job, const Py_buffer *biases,
+                             const Py_buffer *picks, const Py_buffer *places, const Py_buffer *best,
+                             Py_ssize_t each)
+{
+    size_t count = (size_t)picks->len / 8;
+    if (each < 1 || (size_t)each > job->count || (size_t)biases->len != 4 * job->count ||
+        places->len != best->len || (size_t)best->len != 4 * count * (size_t)each)
+        return "biases, places or values have the wrong size";
+    for (size_t i = 0; i < count; i++)
+        if (((const uint64_t *)picks->buf)[i] >= job->rows)
+            return "a picked row is out of range";
+    return NULL;
+}
+
+static PyObject *nearest(PyObject *self, PyObject *args)
+{
+    (void)self;
+    Py_buffer tokens, biases, rows, picks, places, best;
+    Py_ssize_t dim, each;
+    int codec, fine = 0;
+    const char *isa;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*w*w*nins", &tokens, &biases, &rows, &picks, &places, &best,
+                          &dim, &codec, &each, &isa))
+        return NULL;
+    struct row_job job;
+    const char *wrong = arrange_rows(&job, &tokens, &rows, dim, codec, isa);
+    if (!wrong)
+        wrong = picks_fit(&job, &biases, &picks, &places, &best, each);
+    if (!wrong) {
+        Py_BEGIN_ALLOW_THREADS
+        fine = nearest_tokens(&job, biases.buf, picks.buf, (size_t)picks.len / 8, (size_t)each,
+                              places.buf, best.buf);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&tokens);
+    PyBuffer_Release(&biases);
+    PyBuffer_Release(&rows);
+    PyBuffer_Release(&picks);
+    PyBuffer_Release(&places);
+    PyBuffer_Release(&best);
+    return outcome(wrong, fine);
+}
+
 static PyObject *instruction_sets(PyObject *self, PyObject *args)
 {
     (void)self, (void)args;
@@ -576,6 +838,12 @@ static PyMethodDef methods[] = {
     {"score", score, METH_VARARGS,
      "score(tokens, query_offsets, rows, spans, scores, dim, codec, first, last, isa)\n"
      "Score pages first..last. Returns -1, or a page whose similarities are not finite."},
+    {"best", best, METH_VARARGS,
+     "best(tokens, rows, places, values, dim, codec, first, last, isa)\n"
+     "For each token the rows of first..last that are most similar to it, the best first."},
+    {"nearest", nearest, METH_VARARGS,
+     "nearest(tokens, biases, rows, picks, places, values, dim, codec, each, isa)\n"
+     "For each picked row the tokens whose similarity less their bias is highest, and by how much."},
     {"instruction_sets", instruction_sets, METH_NOARGS, "Names this machine can run, best first."},
     {NULL, NULL, 0, NULL},
 };

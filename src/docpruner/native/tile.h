@@ -16,10 +16,11 @@
  * page's last vector, which can't change a maximum: no padding exists that could win it.
  */
 
-/* Largest similarities of TILE_D vectors with nq registers of query tokens, into best. Numbers that
- * are not finite leave a NaN in bad. */
-INLINE void ISA(tile_float)(const float *const *docs, const float *query, size_t dim, float *best,
-                            vf *bad, const int nq)
+/* Similarities of TILE_D vectors with nq registers of query tokens. Without a stride, out has the
+ * largest of each token so far, and numbers that are not finite leave a NaN in bad; with one, out has
+ * a row of that length for each vector, and gets them all. */
+INLINE void ISA(tile_float)(const float *const *docs, const float *query, size_t dim, float *out,
+                            const size_t stride, vf *bad, const int nq)
 {
     vf acc[TILE_D][TILE_Q];
     for (int d = 0; d < TILE_D; d++)
@@ -35,20 +36,26 @@ INLINE void ISA(tile_float)(const float *const *docs, const float *query, size_t
                 acc[d][q] = f_fma(number, tokens[q], acc[d][q]);
         }
     }
+    if (stride) {
+        for (int d = 0; d < TILE_D; d++)
+            for (int q = 0; q < nq; q++)
+                f_store(out + d * stride + q * LANES, acc[d][q]);
+        return;
+    }
     for (int q = 0; q < nq; q++) {
-        vf top = f_load(best + q * LANES);
+        vf top = f_load(out + q * LANES);
         for (int d = 0; d < TILE_D; d++) {
             top = f_max(top, acc[d][q]);
             *bad = f_fma(acc[d][q], f_zero(), *bad);
         }
-        f_store(best + q * LANES, top);
+        f_store(out + q * LANES, top);
     }
 }
 
 #ifdef INTEGERS
 /* The same for 16-bit integers; scales holds what one unit of each vector is worth. */
 INLINE void ISA(tile_int)(const int16_t *const *docs, const float *scales, const int32_t *query,
-                          size_t pairs, float *best, vf *bad, const int nq)
+                          size_t pairs, float *out, const size_t stride, vf *bad, const int nq)
 {
     vi acc[TILE_D][TILE_Q];
     for (int d = 0; d < TILE_D; d++)
@@ -64,14 +71,22 @@ INLINE void ISA(tile_int)(const int16_t *const *docs, const float *scales, const
                 acc[d][q] = i_dot(pair, tokens[q], acc[d][q]);
         }
     }
+    if (stride) {
+        for (int d = 0; d < TILE_D; d++)
+            for (int q = 0; q < nq; q++) {
+                vf similarity = f_mul(i_float(acc[d][q]), f_spread(scales + d));
+                f_store(out + d * stride + q * LANES, similarity);
+            }
+        return;
+    }
     for (int q = 0; q < nq; q++) {
-        vf top = f_load(best + q * LANES);
+        vf top = f_load(out + q * LANES);
         for (int d = 0; d < TILE_D; d++) {
             vf similarity = f_mul(i_float(acc[d][q]), f_spread(scales + d));
             top = f_max(top, similarity);
             *bad = f_fma(similarity, f_zero(), *bad);
         }
-        f_store(best + q * LANES, top);
+        f_store(out + q * LANES, top);
     }
 }
 
@@ -136,28 +151,52 @@ INLINE void ISA(widen_float)(const struct corpus *c, const uint8_t *row, float *
     }
 }
 
-/* The vectors of one tile; past the end of the page, its last one again. */
+/* `count` vectors for one tile, widened; what is left of it has the last one again. */
 INLINE void ISA(tile_rows)(const struct corpus *c, const struct packed *q, struct scratch *scratch,
-                           size_t row, size_t last, const void **docs, float *scales)
+                           const uint8_t *const *rows, size_t count, const void **docs,
+                           float *scales)
 {
     (void)q; /* only asked whether it is integers, where there are any */
     for (size_t d = 0; d < TILE_D; d++) {
-        if (row + d >= last) {
+        if (d >= count) {
             docs[d] = docs[d - 1];
             scales[d] = scales[d - 1];
             continue;
         }
-        const uint8_t *bytes = c->rows + (row + d) * c->stride;
         void *wide = scratch->docs + d * scratch->width;
         docs[d] = wide;
         scales[d] = 1;
 #ifdef INTEGERS
         if (q->integers) {
-            ISA(widen_int)(c, bytes, wide, scales + d);
+            ISA(widen_int)(c, rows[d], wide, scales + d);
             continue;
         }
 #endif
-        ISA(widen_float)(c, bytes, wide);
+        ISA(widen_float)(c, rows[d], wide);
+    }
+}
+
+/* One tile against all query tokens; out is as in tile_float, for all groups together. */
+INLINE void ISA(tile)(const struct corpus *c, const struct packed *q, struct scratch *scratch,
+                      const uint8_t *const *rows, size_t count, float *out, const size_t stride,
+                      vf *bad)
+{
+    const void *docs[TILE_D];
+    float scales[TILE_D];
+    ISA(tile_rows)(c, q, scratch, rows, count, docs, scales);
+    for (size_t g = 0; g < q->groups; g++) {
+        const int nq = g + 1 < q->groups ? TILE_Q : q->last_registers;
+        const void *tokens = q->tokens + g * q->group_bytes;
+        float *place = out + g * TILE_Q * LANES;
+#ifdef INTEGERS
+        if (q->integers) {
+            FOR_CONSTANT_NQ(ISA(tile_int)((const int16_t *const *)docs, scales, tokens, q->steps,
+                                          place, stride, bad, NQ))
+            continue;
+        }
+#endif
+        FOR_CONSTANT_NQ(ISA(tile_float)((const float *const *)docs, tokens, q->steps, place, stride,
+                                        bad, NQ))
     }
 }
 
@@ -170,23 +209,11 @@ static int ISA(page)(const struct corpus *c, const struct packed *q, struct scra
     for (size_t i = 0; i < q->groups * TILE_Q * LANES; i++)
         scratch->best[i] = -INFINITY;
     for (size_t row = first; row < last; row += TILE_D) {
-        const void *docs[TILE_D];
-        float scales[TILE_D];
-        ISA(tile_rows)(c, q, scratch, row, last, docs, scales);
-        for (size_t g = 0; g < q->groups; g++) {
-            const int nq = g + 1 < q->groups ? TILE_Q : q->last_registers;
-            const void *tokens = q->tokens + g * q->group_bytes;
-            float *best = scratch->best + g * TILE_Q * LANES;
-#ifdef INTEGERS
-            if (q->integers) {
-                FOR_CONSTANT_NQ(ISA(tile_int)((const int16_t *const *)docs, scales, tokens,
-                                              q->steps, best, &bad, NQ))
-                continue;
-            }
-#endif
-            FOR_CONSTANT_NQ(
-                ISA(tile_float)((const float *const *)docs, tokens, q->steps, best, &bad, NQ))
-        }
+        const uint8_t *rows[TILE_D];
+        size_t count = last - row < TILE_D ? last - row : TILE_D;
+        for (size_t d = 0; d < count; d++)
+            rows[d] = c->rows + (row + d) * c->stride;
+        ISA(tile)(c, q, scratch, rows, count, scratch->best, 0, &bad);
     }
     float lanes[LANES];
     f_store(lanes, bad);
@@ -194,4 +221,12 @@ static int ISA(page)(const struct corpus *c, const struct packed *q, struct scra
         if (lanes[i] != 0)
             return 0;
     return 1;
+}
+
+/* All similarities of up to TILE_D vectors, each in a row of out. */
+static void ISA(products)(const struct corpus *c, const struct packed *q, struct scratch *scratch,
+                          const uint8_t *const *rows, size_t count, float *out)
+{
+    vf bad = f_zero();
+    ISA(tile)(c, q, scratch, rows, count, out, q->groups * TILE_Q * LANES, &bad);
 }

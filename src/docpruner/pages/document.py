@@ -62,7 +62,8 @@ class Document:
             if ocr and not written:
                 written, words_from = recognised_words(page.draw(OCR_PIXELS).image()), "ocr"
             picture = None if pixels is None else page.draw(pixels)
-        content_hash = content_hash_of(size, written, picture)
+        seen = written if picture is None else ()  # by an encoder: of a picture, no words
+        content_hash = content_hash_of(size, seen, picture)
         return ParsedPage(number, size, written, words_from, content_hash, picture)
 
     def close(self) -> None:

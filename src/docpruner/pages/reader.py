@@ -38,8 +38,9 @@ class PageReader:
 
     `pixels` is the area an encoder makes use of: a PDF is drawn to it, an image only scaled down.
     With None it reads words, and a page is drawn only when its `render` is called, from the file.
-    Without `words`, those of the text layer are left alone: an encoder that looks at pictures has
-    no use for them, and cutting a page into words takes longer than drawing it. With `ocr`, the
+    Without `words`, those of the text layer are left alone: where an encoder looks at pictures and
+    the words are not stored, nobody needs them, and cutting a page into words takes longer than
+    drawing it. With `ocr`, the
     words of a page that has none are recognised from its picture. A page may take
     `seconds` (five times as many with `ocr`); the child may take `memory` bytes, by default a
     quarter of the machine's but no more than 4 GB (and 1 GB on top with `ocr`).

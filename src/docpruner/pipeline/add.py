@@ -25,7 +25,7 @@ from docpruner.pipeline.page_encoding import (
     PreparedPages,
     like_sizes,
 )
-from docpruner.pipeline.record_maker import PageResult, RecordMaker, copy_of
+from docpruner.pipeline.record_maker import PageResult, RecordMaker
 from docpruner.stores.contract import WAIT, Store, Writer
 
 FIRST_BATCH, MOST_PAGES = 8, 64  # pages
@@ -104,7 +104,7 @@ class AddRun:
         reads_words = encoder is not None and encoder.reads == "words"
         self._store = store
         self._encoding = PageEncoding(encoder, first=FIRST_BATCH, most=MOST_PAGES)
-        self._maker = RecordMaker(writer.settings, reads_words=reads_words)
+        self._maker = RecordMaker(writer.settings)
         self._commits = Commits(
             writer,
             keeper,
@@ -169,7 +169,7 @@ class AddRun:
                 name, page = read.document.name, read.page
                 like = reader.page_like(page.content_hash) if page.content_hash else None
                 if like is not None:
-                    results[id(read)] = copy_of(like, name, page)
+                    results[id(read)] = self._maker.copied(like, name, page)
                 elif page.embedding is not None:
                     results[id(read)] = self._maker.make(name, page)
         return results

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,10 +11,13 @@ from docpruner.codecs import encode
 from docpruner.errors import CodecError, PageError
 from docpruner.reduce import Reducer, reducer
 from docpruner.reduce.threshold import unwarned
-from docpruner.stores.page_map import map_of, rounded
+from docpruner.stores.page_map import PageMap, map_of, rounded
+from docpruner.stores.page_text import PageText
 from docpruner.stores.records import StoredPage
 from docpruner.stores.settings import Settings
-from docpruner.types import Page, PageEmbedding, Reduction
+from docpruner.types import Page, PageEmbedding, Reduction, Word
+
+AS_STORED = 0.002  # of the page, by which the map of a stored one rounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +32,8 @@ class PageResult:
 class RecordMaker:
     """Makes records of encoded pages by the settings of an index."""
 
-    def __init__(self, settings: Settings, *, reads_words: bool = False) -> None:
-        self._settings, self._reads_words = settings, reads_words
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._reduce = reducer(settings.spec)
 
     def make(
@@ -80,42 +84,46 @@ class RecordMaker:
         except CodecError as error:
             remedy = "normalise the vectors, or choose another codec"
             return PageResult(PageError(document, str(error), remedy, page.number))
+        provenance = map_of(embedding, reduction, importances=self._settings.importances)
         record = StoredPage(
             document=document,
             number=page.number,
             size=page.size,
             words_from=page.words_from,
             vectors=vectors,
-            provenance=map_of(
-                embedding,
-                reduction,
-                importances=self._settings.importances,
-                words=self._words(page, embedding),
-            ),
+            provenance=provenance,
             content_hash=page.content_hash,
+            text=self._text(page, provenance),
         )
         odd = is_odd(self._reduce, embedding, reduction)
         return PageResult(record, odd_threshold=odd)
 
-    def _words(self, page: Page, embedding: PageEmbedding) -> tuple[str, ...]:
-        """What OCR recognised, where each word has a vector: the file can't tell it again."""
-        by_word = self._reads_words and len(page.words) == len(embedding.vectors)
-        if page.words_from != "ocr" or not by_word:
-            return ()
-        return tuple(word.text for word in page.words)
+    def copied(self, like: StoredPage, document: str, page: Page) -> PageResult:
+        """The record of a page that looks the same as a stored one; its words are its own."""
+        record = replace(
+            like,
+            document=document,
+            number=page.number,
+            size=page.size,
+            words_from=page.words_from,
+            content_hash=page.content_hash,
+            text=self._text(page, like.provenance),
+        )
+        return PageResult(record, copied=True)
+
+    def _text(self, page: Page, provenance: PageMap) -> PageText:
+        encoded_elsewhere = page.embedding is not None and not page.words
+        if not self._settings.text or encoded_elsewhere:
+            return PageText()
+        return PageText.of(page.words, places=not _has_places(provenance, page.words))
 
 
-def copy_of(like: StoredPage, document: str, page: Page) -> PageResult:
-    """The record of a page that looks the same as a stored one."""
-    record = replace(
-        like,
-        document=document,
-        number=page.number,
-        size=page.size,
-        words_from=page.words_from,
-        content_hash=page.content_hash,
-    )
-    return PageResult(record, copied=True)
+def _has_places(provenance: PageMap, words: Sequence[Word]) -> bool:
+    """Whether each vector stands for a word, so that the map knows where the words are."""
+    if not words or len(words) != len(provenance.boxes):
+        return False
+    boxes = np.array([word.box for word in words], np.float32)
+    return bool((np.abs(boxes - provenance.boxes) <= AS_STORED).all())
 
 
 def is_odd(reduce: Reducer, page: PageEmbedding, reduction: Reduction) -> bool:

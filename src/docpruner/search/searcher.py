@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import cached_property, partial
+from typing import Protocol, get_args
 
 import numpy as np
 
 from docpruner.encoders.registry import Encoder
-from docpruner.errors import ScoringError
+from docpruner.errors import IndexStateError, ScoringError
 from docpruner.hits import Hit, Match, PageFiles
 from docpruner.search.filters import named_exactly
+from docpruner.search.hybrid import rank_by_both
+from docpruner.similarities import best, rotated
 from docpruner.stores.contract import Reader, Store
-from docpruner.stores.records import PageName, StoredPage
-from docpruner.types import SPECIAL, Filter, FloatArray, Metadata, Word
+from docpruner.stores.records import PageName, RankedPage, StoredPage
+from docpruner.types import Filter, FloatArray, Metadata, Mode, Word
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +26,17 @@ class Question:
 
     vectors: FloatArray  # (n, dim)
     words: tuple[str, ...]  # (n,), empty where there is no text
+    text: str = ""  # all of it
 
     @classmethod
     def of(cls, vectors: FloatArray) -> Question:
         """Asked by vectors alone."""
         return cls(vectors, ("",) * len(vectors))
+
+    @cached_property
+    def rotated(self) -> FloatArray:
+        """As stored vectors of a rotated codec are."""
+        return rotated(self.vectors)
 
 
 class FirstStage(Protocol):
@@ -44,7 +53,7 @@ def questions(encoder: Encoder, texts: Sequence[str]) -> list[Question]:
         raise ScoringError(f"search_many takes a list of queries; for one, call search({texts!r})")
     vectors = encoder.encode_queries(texts) if texts else []
     words = [tuple(encoder.query_words(text)) for text in texts]
-    return [Question(*both) for both in zip(vectors, words, strict=True)]
+    return [Question(*all_three) for all_three in zip(vectors, words, texts, strict=True)]
 
 
 def find(
@@ -56,6 +65,7 @@ def find(
     among: Sequence[Collection[PageName]] | None = None,
     first_stage: FirstStage | None = None,
     exact: bool = False,
+    mode: Mode = "vectors",
     files: PageFiles | None = None,
 ) -> list[list[Hit]]:
     """For each question its `k` best pages, the best first; all that is read is of one moment.
@@ -63,7 +73,11 @@ def find(
     Ranked are all pages that `which` allows, or of those the ones that are `among` the candidates,
     or that a `first_stage` chooses: this one, or else the store's, if it has one and `exact` is
     false. Scores are exact in any case. `files` is where hits read their words and pictures from.
+    A `mode` other than vectors needs questions that are texts, and knows no `among` nor a
+    `first_stage` of one's own; `hit.score` then is what full-text search gives, or both together.
     """
+    if mode not in get_args(Mode):
+        raise ScoringError(f"no mode {mode!r}; there are: {', '.join(get_args(Mode))}")
     if k < 1:
         raise ScoringError(f"k={k} must be at least 1")
     if not asked:
@@ -73,7 +87,10 @@ def find(
         chosen = named_exactly(which or Filter(), reader)
         if first_stage is not None:
             among = first_stage.candidates(reader, queries, chosen)
-        ranked = reader.rank(queries, k, chosen, among, exact=exact)
+        if mode == "vectors":
+            ranked = reader.rank(queries, k, chosen, among, exact=exact)
+        else:
+            ranked = _by_text(store, reader, asked, k, chosen, exact=exact, alone=mode == "text")
         names = {page.document for pages in ranked for page in pages}
         entries = map(reader.document, names)
         metadata = {entry.name: entry.metadata for entry in entries if entry is not None}
@@ -89,6 +106,39 @@ def find(
     return found
 
 
+def _by_text(
+    store: Store,
+    reader: Reader,
+    asked: Sequence[Question],
+    k: int,
+    which: Filter,
+    *,
+    exact: bool,
+    alone: bool,
+) -> list[list[RankedPage]]:
+    texts = [question.text for question in asked]
+    if not all(texts):
+        raise ScoringError("a search by text needs a query in words, not vectors or a picture")
+    if alone:
+        ranked = [reader.rank_text(text, k, which) for text in texts]
+    else:
+        queries = [question.vectors for question in asked]
+        ranked = rank_by_both(reader, texts, queries, k, which, exact=exact)
+    if not any(ranked) or not alone:
+        _require_text(store, reader)
+    return ranked
+
+
+def _require_text(store: Store, reader: Reader) -> None:
+    stats = reader.stats()
+    if stats.pages and not stats.pages_with_text:
+        why = "as it was made by an earlier version" if stats.settings.text else "by --no-text"
+        raise IndexStateError(
+            f"{store.location} has no words stored, {why}: search it by vectors, or index the "
+            "documents into another index"
+        )
+
+
 def hit_of(question: Question, page: StoredPage, score: float, metadata: Metadata) -> Hit:
     return Hit(
         document=page.document,
@@ -97,37 +147,34 @@ def hit_of(question: Question, page: StoredPage, score: float, metadata: Metadat
         matches=matches(question, page),
         metadata=metadata,
         size=page.size,
-        recognised=recognised(page),
+        query=question.text,
+        stored_words=_words_of(page),
     )
 
 
 def matches(question: Question, page: StoredPage) -> tuple[Match, ...]:
     """For each vector of the query the stored vector that matches it best, and its boxes."""
-    # (words, stored vectors); by BLAS, its idle threads would slow the next search down
-    similarities = np.einsum("wd,vd->wv", question.vectors, page.vectors.decode())
-    best = np.argmax(similarities, axis=1)
+    tokens = question.rotated if page.vectors.is_rotated else question.vectors
+    places, scores = best(tokens, page.vectors, 1)
     weights = np.linalg.norm(question.vectors, axis=1)
     origin = page.provenance
     return tuple(
         Match(
             word=word,
-            score=float(row[at]),
-            boxes=origin.boxes_of(int(at)),
-            found=origin.words_of(int(at)),
+            score=score,
+            boxes=origin.boxes_of(place),
+            found=origin.words_of(place),
             weight=float(weight),
         )
-        for word, row, at, weight in zip(question.words, similarities, best, weights, strict=True)
+        for word, place, score, weight in zip(
+            question.words, places[:, 0].tolist(), scores[:, 0].tolist(), weights, strict=True
+        )
     )
 
 
-def recognised(page: StoredPage) -> tuple[Word, ...]:
-    """The words of a scan that were stored with it."""
-    origin = page.provenance
-    if not origin.words:
-        return ()
-    boxes = origin.boxes.tolist()
-    return tuple(
-        Word(text, (box[0], box[1], box[2], box[3]))
-        for text, box, cell in zip(origin.words, boxes, origin.cells.tolist(), strict=True)
-        if cell != SPECIAL
-    )
+def _words_of(page: StoredPage) -> Callable[[], tuple[Word, ...]] | None:
+    """Reads the words that are stored of a page; None if there are none that tell."""
+    if page.text.is_stored:
+        return partial(page.text.placed, page.provenance.boxes)
+    recognised = page.provenance.placed_words
+    return (lambda: recognised) if recognised else None

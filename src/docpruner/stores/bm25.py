@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from docpruner.types import FloatArray
+from docpruner.word_forms import words_in
+
+__all__ = ["bm25", "words_in"]
 
 K1, B = 1.2, 0.75  # as in SQLite's FTS5
-
-
-def words_in(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())
 
 
 def bm25(query: str, texts: Sequence[Iterable[str]]) -> FloatArray:

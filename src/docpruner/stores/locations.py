@@ -17,11 +17,16 @@ Location = str | os.PathLike[str] | None
 GROUP = "docpruner.stores"
 """Entry points of other packages: `scheme = "module:ClassOfStore"`."""
 
-_POSTGRES = "docpruner.stores.postgres.postgres_store:PostgresStore"
 KINDS = {
+    "lance": "docpruner.stores.lance_store.lance_store:LanceStore",
+    "lance+s3": "docpruner.stores.lance_store.lance_store:LanceStore",
     "memory": "docpruner.stores.memory:MemoryStore",
-    "postgresql": _POSTGRES,
-    "postgres": _POSTGRES,
+    "postgres": "docpruner.stores.postgres.postgres_store:PostgresStore",
+    "postgresql": "docpruner.stores.postgres.postgres_store:PostgresStore",
+    **dict.fromkeys(
+        ("qdrant", "qdrant+https", "qdrant+edge"),
+        "docpruner.stores.qdrant.qdrant_store:QdrantStore",
+    ),
 }
 FOLDER = "docpruner.stores.folder.store:FolderStore"
 

@@ -182,7 +182,10 @@ class MemoryReader:
             np.array([page.words_from == "nowhere" for page in pages], np.bool_),
             documents=len(documents),
             expected_pages=sum(version.record.pages for version in documents),
-            bytes_on_disk=sum(page.vectors.nbytes for page in pages),
+            bytes_on_disk=sum(page.vectors.nbytes + len(page.text.packed) for page in pages),
+            bytes_besides=sum(len(page.text.packed) for page in pages),
+            pages_with_text=sum(page.text.is_stored for page in pages),
+            bytes_of_text=sum(len(page.text.packed) for page in pages),
         )
 
     def _versions(self, document: str) -> list[Version]:

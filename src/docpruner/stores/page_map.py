@@ -2,8 +2,8 @@
 
 Importances are kept as shares of the page's largest, on a logarithmic scale of one byte: they are
 compared with thresholds, so it is their order and rough size that counts. What is read back is off
-by at most 7.2 % (a tenth of an octave), and nothing below 2^-50 of the largest is told apart. The
-words of a scan, recognised when it was indexed, are kept too: its file can't tell them.
+by at most 7.2 % (a tenth of an octave), and nothing below 2^-50 of the largest is told apart. An
+index that was made before texts were stored has the words of scans here.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from docpruner.types import (
     IntArray,
     PageEmbedding,
     Reduction,
+    Word,
 )
 
 Codes = npt.NDArray[np.uint8]
@@ -43,7 +44,7 @@ class PageMap:
     sources: IntArray
     offsets: IntArray
     global_vector: FloatArray | None = None  # (dim,), of a page of which all vectors are kept
-    words: tuple[str, ...] = ()  # (n,) of a page read by OCR: what each vector stands for
+    words: tuple[str, ...] = ()  # (n,) of a page read by OCR before texts were stored
     centrality: FloatArray | None = None  # (n,) like importance, if the encoder gave both
 
     @property
@@ -67,6 +68,19 @@ class PageMap:
         """Of the patches that a stored vector came from, if they were recognised by OCR."""
         rows = self.sources[self.offsets[vector] : self.offsets[vector + 1]]
         return tuple(self.words[row] for row in rows.tolist()) if self.words else ()
+
+    @property
+    def placed_words(self) -> tuple[Word, ...]:
+        """The words of a scan, in an index that was made before texts were stored."""
+        if not self.words:
+            return ()
+        return tuple(
+            Word(text, (box[0], box[1], box[2], box[3]))
+            for text, box, cell in zip(
+                self.words, self.boxes.tolist(), self.cells.tolist(), strict=True
+            )
+            if cell != SPECIAL
+        )
 
     def boxes_of(self, vector: int) -> tuple[Box, ...]:
         """Of the patches that a stored vector came from; none for a special token."""

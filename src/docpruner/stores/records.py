@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from docpruner.codecs import Encoded
 from docpruner.stores.page_map import PageMap
 from docpruner.stores.page_text import PageText
 from docpruner.stores.settings import Settings
-from docpruner.types import Metadata, WordsFrom
+from docpruner.types import Metadata, Word, WordsFrom
 
 
 class PageName(NamedTuple):
@@ -56,11 +57,16 @@ class StoredPage:
     vectors: Encoded
     provenance: PageMap
     content_hash: bytes = b""  # of what an encoder sees of it, empty if unknown
-    text: PageText = PageText()  # its words, of the text layer or OCR, unless they are not stored
+    text: PageText = field(default_factory=PageText)  # empty where words are not stored
 
     @property
     def name(self) -> str:
         return f"{PurePath(self.document).name}#{self.number}"
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """Its words with their places, in reading order, as far as they are stored."""
+        return self.text.placed(self.provenance.boxes) or self.provenance.placed_words
 
     @property
     def special(self) -> int:
@@ -133,6 +139,8 @@ class Stats:
     pruned_histogram: list[int]  # pages in ten equal steps from 0 to 1
     bytes_besides: int = 0  # of all but the vectors, when compacted
     bytes_empty: int = 0  # of those, what an index without pages takes too
+    pages_with_text: int = 0  # whose words are stored, also where there are none
+    bytes_of_text: int = 0  # of these words, and of what full-text search needs; they are besides
 
 
 @dataclass(frozen=True)
@@ -161,6 +169,14 @@ class FirstStageState:
     error_when_trained: float
     candidates: int
     tuning: Tuning | None  # None if it was not measured
+
+
+@dataclass(frozen=True)
+class IndexVersion:
+    """A state of an index that can still be read."""
+
+    number: int
+    time: datetime
 
 
 @dataclass(frozen=True)

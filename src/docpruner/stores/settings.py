@@ -9,8 +9,8 @@ from importlib.metadata import version
 from docpruner.codecs import CODEC_NAMES, CodecName, bytes_per_vector
 from docpruner.errors import DamagedIndexError, IndexStateError
 
-LATER = ("root", "budget")
-"""What the first version did not write, and is written only where it is used."""
+LATER = {"root": "", "budget": "", "text": True}
+"""What the first version did not write, and is written only where it is something else."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Settings:
     version: str = ""  # of docpruner, when the index was made
     root: str = ""  # that documents are named from; empty if by their whole paths
     budget: str = ""  # that adding keeps to, such as 500MB or 4kB/page; empty if there is none
+    text: bool = True  # keeps the words of new pages, to show and to search
 
     @classmethod
     def new(
@@ -36,17 +37,19 @@ class Settings:
         importances: bool = True,
         root: str = "",
         budget: str = "",
+        text: bool = True,
     ) -> Settings:
         bytes_per_vector(codec, dim)  # refuses a codec that there isn't
-        return cls(encoder, dim, spec, codec, importances, version("docpruner"), root, budget)
+        made_by = version("docpruner")
+        return cls(encoder, dim, spec, codec, importances, made_by, root, budget, text)
 
     @property
     def row_bytes(self) -> int:
         return bytes_per_vector(self.codec, self.dim)
 
     def as_rows(self) -> list[tuple[str, str]]:
-        rows = [(name, str(value)) for name, value in asdict(self).items() if name not in LATER]
-        rows += [(name, getattr(self, name)) for name in LATER if getattr(self, name)]
+        values = asdict(self).items()
+        rows = [(name, str(value)) for name, value in values if LATER.get(name) != value]
         return [*rows, ("checksum", _checksum(rows))]
 
     @classmethod
@@ -72,6 +75,7 @@ class Settings:
             version=values["version"],
             root=values.get("root", ""),
             budget=values.get("budget", ""),
+            text=values.get("text", "True") == "True",
         )
 
 

@@ -28,6 +28,8 @@ def summed_up(
     bytes_reclaimable: int = 0,
     bytes_besides: int = 0,
     bytes_empty: int = 0,
+    pages_with_text: int = 0,
+    bytes_of_text: int = 0,
 ) -> Stats:
     """`vectors` are stored, `special` of them for no patch; `patches` there were."""
     pages = len(vectors)
@@ -51,4 +53,6 @@ def summed_up(
         pruned_histogram=np.histogram(by_page, 10, (0, 1))[0].tolist(),
         bytes_besides=bytes_besides,
         bytes_empty=bytes_empty,
+        pages_with_text=pages_with_text,
+        bytes_of_text=bytes_of_text,
     )

@@ -45,8 +45,6 @@ def hit_response(rank: int, hit: Hit, name: str, words: Sequence[Word] | None) -
 
 def _snippet(hit: Hit, words: Sequence[Word]) -> str:
     """Around the best matches: the others count for little, and each is looked for in all words."""
-    text = tuple(words) or hit.recognised
-    if not text:
-        return ""
     best = sorted(hit.matches, key=lambda match: -match.score)[:SNIPPET_MATCHES]
-    return replace(hit, recognised=text, matches=tuple(best)).snippet(SNIPPET)
+    told = replace(hit, stored_words=lambda: tuple(words), matches=tuple(best))
+    return told.snippet(SNIPPET)

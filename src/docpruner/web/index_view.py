@@ -15,6 +15,7 @@ from docpruner.hits import Hit
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.stores.contract import Reader
 from docpruner.stores.records import DocumentEntry, StoredPage
+from docpruner.types import Word
 from docpruner.web.error_responses import Refused
 from docpruner.web.hit_views import hit_response, nothing_matches
 from docpruner.web.indexed_files import IndexedFiles
@@ -145,7 +146,7 @@ class IndexView:
     # ------------------------------------------------------------------ search
 
     def search(self, request: SearchRequest, *, words: bool = True) -> SearchResponse:
-        """`words` are read from the files of the hits, which takes longer than the search."""
+        """`words` that the index has not stored are read from files, which takes longer."""
         began = time.monotonic()
         hits = self._hits(request)
         milliseconds = round(1000 * (time.monotonic() - began), 1)
@@ -213,7 +214,11 @@ class IndexView:
                 rank,
                 hit,
                 documents.name_of(hit.document),
-                read.get((hit.document, hit.page), ()) if words else None,
+                self._words_of(hit, read) if words else None,
             )
             for rank, hit in enumerate(hits, 1)
         ]
+
+    @staticmethod
+    def _words_of(hit: Hit, read: Mapping[tuple[str, int], Sequence[Word]]) -> Sequence[Word]:
+        return hit.words() if hit.tells_words else read.get((hit.document, hit.page), ())

@@ -7,14 +7,16 @@ finds its centroid by looking into the few cells nearest to it.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from docpruner.codecs import Encoded, encode
-from docpruner.maxsim import score_pages
-from docpruner.types import FloatArray
+from docpruner.cores import usable_cores
+from docpruner.similarities import as_rows, best, nearest, turned
+from docpruner.types import FloatArray, IntArray
 
 Labels = npt.NDArray[np.int64]
 
@@ -22,7 +24,8 @@ MOST = 65_536
 VECTORS_EACH = 32  # of the sample, at least
 ROUNDS = 8
 PROBED_CELLS = 4  # in which a vector looks for its centroid
-BLOCK = 65_536  # vectors at a time
+BLOCK = 1 << 18  # vectors at a time: some thousands for each cell, which its points are packed for
+JUDGED = 65_536  # vectors that the error of many is judged by
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,41 +45,51 @@ class Centroids:
     def dim(self) -> int:
         return int(self.points.shape[1])
 
-    def scores(self, tokens: FloatArray) -> FloatArray:
-        """Products of query tokens with every centroid, (tokens, centroids), to 8 bits."""
-        each = np.arange(len(self) + 1, dtype=np.int64)
-        return score_pages([token[None] for token in tokens], self.rounded, each)
+    def best(self, tokens: FloatArray, each: int) -> tuple[IntArray, FloatArray]:
+        """For each token the centroids most similar to it, the best first, to 8 bits."""
+        return best(tokens, self.rounded, min(each, len(self)))
 
-    def nearest(self, vectors: FloatArray) -> tuple[Labels, float]:
-        """The centroid of each vector, and their error as in `error`."""
-        labels = np.empty(len(vectors), np.int64)
-        missed = lengths = 0.0
-        for first in range(0, len(vectors), BLOCK):
-            block = vectors[first : first + BLOCK]
-            labels[first : first + BLOCK], distances = self._nearest(block)
-            missed += float(distances.sum())
-            lengths += float(np.einsum("vd,vd->", block, block))
-        return labels, missed / lengths if lengths else 0.0
+    def nearest(self, corpus: Encoded, picks: Labels | None = None) -> tuple[Labels, float]:
+        """The centroid of each picked stored vector, and their error as in `error`.
 
-    def _nearest(self, vectors: FloatArray) -> tuple[Labels, FloatArray]:
-        probed = min(PROBED_CELLS, len(self.cells))
-        towards = _closeness(vectors, self.cells)
-        nearby = np.argpartition(-towards, probed - 1, axis=1)[:, :probed]
-        order = np.argsort(nearby, axis=None, kind="stable")
-        bounds = np.searchsorted(nearby.reshape(-1)[order], np.arange(len(self.cells) + 1))
-        best = np.full(len(vectors), -np.inf, np.float32)
-        labels = np.zeros(len(vectors), np.int64)
+        All cores are used. The error of many is that of some.
+        """
+        if picks is None:
+            picks = np.arange(len(corpus), dtype=np.int64)
+        cells, points = turned(self.cells, corpus), turned(self.points, corpus)
+
+        def some(first: int) -> tuple[Labels, FloatArray]:
+            return self._nearest(cells, points, corpus, picks[first : first + BLOCK])
+
+        with ThreadPoolExecutor(usable_cores()) as pool:
+            parts = list(pool.map(some, range(0, len(picks), BLOCK)))
+        if not parts:
+            return np.empty(0, np.int64), 0.0
+        labels = np.concatenate([each for each, _ in parts])
+        judged = Encoded(corpus.codec, corpus.dim, corpus.rows[picks[:JUDGED]]).decode()
+        squares = np.einsum("vd,vd->v", judged, judged)
+        missed = np.maximum(squares - 2 * parts[0][1][:JUDGED], 0)
+        return labels, float(missed.sum() / squares.sum()) if squares.any() else 0.0
+
+    def _nearest(
+        self, cells: FloatArray, points: FloatArray, corpus: Encoded, picks: Labels
+    ) -> tuple[Labels, FloatArray]:
+        """By cells and points that are turned as the corpus; also how near each is."""
+        probed = min(PROBED_CELLS, len(cells))
+        nearby, _ = nearest(cells, corpus, picks, probed)
+        by_cell = nearby.reshape(-1).astype(np.uint16)
+        order = np.argsort(by_cell, kind="stable")
+        bounds = np.searchsorted(by_cell[order], np.arange(len(cells) + 1))
+        nearness = np.full(len(picks), -np.inf, np.float32)
+        labels = np.zeros(len(picks), np.int64)
         for cell in np.flatnonzero(np.diff(bounds)).tolist():
             rows = order[bounds[cell] : bounds[cell + 1]] // probed
             first, last = self.edges[cell], self.edges[cell + 1]
-            closeness = _closeness(vectors[rows], self.points[first:last])
-            winners = np.argmax(closeness, axis=1)
-            values = closeness[np.arange(len(rows)), winners]
-            better = values > best[rows]
-            best[rows[better]] = values[better]
-            labels[rows[better]] = winners[better] + first
-        squares = np.einsum("vd,vd->v", vectors, vectors)
-        return labels, np.maximum(squares - 2 * best, 0)
+            winners, values = nearest(points[first:last], corpus, picks[rows])
+            better = values[:, 0] > nearness[rows]
+            nearness[rows[better]] = values[better, 0]
+            labels[rows[better]] = winners[better, 0] + first
+        return labels, nearness
 
 
 def centroids_for(vectors: int) -> int:
@@ -102,18 +115,17 @@ def train(sample: FloatArray, count: int, seed: int = 0) -> Centroids:
     bounds = np.searchsorted(labels[order], np.arange(len(cells) + 1))
     members = np.diff(bounds)
     shares = np.clip(np.rint(members * count / len(sample)), 1, np.maximum(members, 1))
-    points = [
-        _lloyd(sample[order[first:last]], int(share), rng)
-        if last > first
-        else cells[cell : cell + 1]
-        for cell, (first, last, share) in enumerate(
-            zip(bounds[:-1], bounds[1:], shares, strict=True)
-        )
-    ]
+
+    def points_of(cell: int, chance: np.random.Generator) -> FloatArray:
+        own = sample[order[bounds[cell] : bounds[cell + 1]]]
+        return _lloyd(own, int(shares[cell]), chance) if len(own) else cells[cell : cell + 1]
+
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        points = list(pool.map(points_of, range(len(cells)), rng.spawn(len(cells))))
     edges = np.concatenate([[0], np.cumsum([len(part) for part in points])])
     together = np.concatenate(points)
     trained = Centroids(cells, edges, together, encode(together, "int8"), 0.0)
-    _, error = trained.nearest(some)
+    _, error = trained.nearest(as_rows(some))
     return replace(trained, error=error)
 
 
@@ -133,16 +145,7 @@ def _lloyd(vectors: FloatArray, count: int, rng: np.random.Generator) -> FloatAr
     return points
 
 
-def _labels(vectors: FloatArray, points: FloatArray) -> Labels:
-    labels = np.empty(len(vectors), np.int64)
-    for first in range(0, len(vectors), BLOCK):
-        block = vectors[first : first + BLOCK]
-        labels[first : first + BLOCK] = np.argmax(_closeness(block, points), axis=1)
-    return labels
-
-
-def _closeness(vectors: FloatArray, points: FloatArray) -> FloatArray:
-    """Greater where a point is nearer: v·p − |p|²/2, which orders as the distance does."""
-    closeness: FloatArray = vectors @ points.T
-    closeness -= np.einsum("pd,pd->p", points, points) / 2
-    return closeness
+def _labels(vectors: FloatArray, points: FloatArray) -> npt.NDArray[np.uint16]:
+    """The nearest point of each vector; 16 bits are sorted in one go."""
+    places, _ = nearest(points, as_rows(vectors), np.arange(len(vectors)))
+    return places[:, 0].astype(np.uint16)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from docpruner.errors import DamagedIndexError
 from docpruner.stores.first_stage.centroids import Centroids, Labels
-from docpruner.types import FloatArray
+from docpruner.types import FloatArray, IntArray
 
 try:
     from docpruner import _probe
@@ -32,13 +32,12 @@ FULL = 65_000  # gains of all tokens together, which 16 bits hold
 class Probe:
     """The centroids nearest to each token of a query, the best first, and what each is worth."""
 
-    centroids: npt.NDArray[np.int32]  # (tokens, each)
+    centroids: IntArray  # (tokens, each)
     worths: npt.NDArray[np.uint16]
 
     @classmethod
     def of(cls, query: FloatArray, centroids: Centroids) -> Probe:
-        scores = np.ascontiguousarray(centroids.scores(query))
-        places, values = _best(scores, min(PROBED, len(centroids)))
+        places, values = centroids.best(query, PROBED)
         above = values - values[:, -1:]
         unit = above[:, 0].sum() / FULL
         worths = np.rint(above / unit) if unit > 0 else np.zeros_like(above)
@@ -56,9 +55,9 @@ class InvertedLists:
     @classmethod
     def of(cls, labels: Labels, vectors: Labels, centroids: int) -> InvertedLists:
         """From the centroid of every vector, page after page, and the `vectors` of each page."""
-        owners = np.repeat(np.arange(len(vectors), dtype=np.uint64), vectors)
-        pairs = np.unique(labels.astype(np.uint64) * MOST_PAGES + owners)
-        offsets = np.searchsorted(pairs, np.arange(centroids + 1, dtype=np.uint64) * MOST_PAGES)
+        owners = np.repeat(np.arange(len(vectors), dtype=np.uint32), vectors)
+        pairs = np.unique((labels.astype(np.uint32) << 16) + owners)  # 32 bits are sorted quickly
+        offsets = np.searchsorted(pairs >> 16, np.arange(centroids + 1))
         return cls(offsets.astype(np.uint32), pairs.astype(np.uint16), len(vectors))
 
     def after(self, others: InvertedLists) -> InvertedLists:
@@ -94,15 +93,3 @@ class InvertedLists:
                     raise DamagedIndexError("lists of the first stage are damaged") from None
             sums += best
         return sums
-
-
-def _best(scores: FloatArray, each: int) -> tuple[npt.NDArray[np.int32], FloatArray]:
-    """The places and values of the highest scores of each row, the highest first."""
-    places = np.empty((len(scores), each), np.int32)
-    values = np.empty((len(scores), each), np.float32)
-    if _probe is not None:
-        _probe.best(scores, places, values, len(scores))
-    else:
-        places[:] = np.argsort(-scores, axis=1, kind="stable")[:, :each]
-        values[:] = np.take_along_axis(scores, places, axis=1)
-    return places, values

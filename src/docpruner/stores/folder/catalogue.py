@@ -12,10 +12,13 @@ from pathlib import Path
 from docpruner.errors import DamagedIndexError, IndexStateError, IndexWriteError
 from docpruner.stores.folder.page_row import document_checksum
 from docpruner.stores.folder.segments import sync_folder
+from docpruner.stores.folder.text_index import DERIVED, TEXTS, prepare
 from docpruner.stores.settings import Settings
 from docpruner.types import Metadata
 
-FORMAT = 2  # 1: without what INCREMENTAL has; its first writer adds that
+FORMAT = (
+    3  # 1: without what INCREMENTAL has, 2: without TEXTS and MOVED; its first writer adds that
+)
 NAME = "catalogue.sqlite"
 LOCK = "writer.lock"
 BUSY_SECONDS = 30.0
@@ -98,15 +101,27 @@ END;
 )
 """Makes what has changed cheap to read, however much there is."""
 
-MIGRATE = f"""
-BEGIN IMMEDIATE;
-{INCREMENTAL}
-UPDATE documents SET metadata = metadata WHERE json_valid(metadata);
-PRAGMA user_version = {FORMAT};
-COMMIT;
+MOVED = """
+CREATE TABLE moved (  -- where a rewriting of all pages has written them to
+    page INTEGER PRIMARY KEY REFERENCES pages ON DELETE CASCADE,
+    segment INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    vectors INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    map BLOB  -- NULL if it is as it was
+);
+CREATE INDEX moved_by_place ON moved (segment, start);
+CREATE TABLE moved_segments (  -- of a rewriting that is not finished
+    id INTEGER PRIMARY KEY,
+    rows INTEGER NOT NULL,
+    settings TEXT NOT NULL  -- of the index, when it will be
+);
 """
 
-SCHEMA = f"PRAGMA user_version = {FORMAT};{TABLES}{INCREMENTAL}"
+FILL_METADATA = "UPDATE documents SET metadata = metadata WHERE json_valid(metadata);"
+
+ADDED = {1: TABLES, 2: INCREMENTAL, 3: TEXTS + MOVED}
+"""What each format has added to those before it."""
 
 
 def make_catalogue(folder: Path, settings: Settings) -> None:
@@ -128,7 +143,7 @@ def _write_draft(draft: Path, settings: Settings) -> None:
     connection = sqlite3.connect(draft, isolation_level=None)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.executescript("BEGIN;" + SCHEMA)
+        connection.executescript(f"BEGIN; PRAGMA user_version = {FORMAT}; {_schema(FORMAT)}")
         connection.executemany("INSERT INTO settings VALUES (?, ?)", settings.as_rows())
         connection.execute("COMMIT")
     finally:
@@ -163,15 +178,31 @@ def connect_writer(folder: Path) -> sqlite3.Connection:
         connection = _connect(folder / NAME, "mode=rw")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
-        if not is_incremental(connection):
-            connection.executescript(MIGRATE)
+        _migrate(connection)
+        prepare(connection)
         return connection
 
 
-def is_incremental(connection: sqlite3.Connection) -> bool:
-    """False for an index of the first version, to which nothing was written since."""
+def _migrate(connection: sqlite3.Connection) -> None:
+    found = format_of(connection)
+    if found == FORMAT:
+        return
+    lacks = _schema(FORMAT, max(found, 0)) + (FILL_METADATA if found == 1 else "")
+    connection.executescript(f"BEGIN IMMEDIATE; {lacks} PRAGMA user_version = {FORMAT}; COMMIT")
+
+
+def _schema(upto: int, after: int = 0) -> str:
+    return "".join(ADDED[number] for number in range(after + 1, upto + 1))
+
+
+def format_of(connection: sqlite3.Connection) -> int:
+    """Of an old index it is what it was until somebody writes to it."""
     (found,) = connection.execute("PRAGMA user_version").fetchone()
-    return bool(found > 1)
+    return int(found)
+
+
+def is_incremental(connection: sqlite3.Connection) -> bool:
+    return format_of(connection) > 1
 
 
 def _connect(path: Path, how: str) -> sqlite3.Connection:
@@ -183,7 +214,7 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
         check_same_thread=False,  # it is used by one thread after another
     )
     try:
-        (found,) = connection.execute("PRAGMA user_version").fetchone()
+        found = format_of(connection)
         if found > FORMAT:  # whatever its tables are
             raise IndexStateError(
                 f"{path.parent} has format {found}, this docpruner knows {FORMAT}; "
@@ -207,9 +238,9 @@ def read_settings(connection: sqlite3.Connection) -> Settings:
 
 def has_its_tables(connection: sqlite3.Connection) -> bool:
     """SQLite's own check can't know what the tables should be."""
-    listed = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
+    listed = f"SELECT type, name, tbl_name, sql FROM sqlite_master WHERE {DERIVED} ORDER BY name"
     with closing(sqlite3.connect(":memory:")) as plain:
-        plain.executescript(SCHEMA if is_incremental(connection) else TABLES)
+        plain.executescript(_schema(format_of(connection)))
         wanted = plain.execute(listed).fetchall()
     return bool(connection.execute(listed).fetchall() == wanted)
 

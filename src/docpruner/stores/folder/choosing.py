@@ -14,6 +14,8 @@ from docpruner.stores.folder.catalogue import BASENAME, is_incremental
 from docpruner.stores.folder.listing import Listing
 from docpruner.types import BoolArray, Filter, as_text
 
+LARGEST = (1 << 63) - 1  # number that SQLite knows
+
 
 def chosen_pages(
     connection: sqlite3.Connection, listing: Listing, which: Filter
@@ -31,6 +33,20 @@ def chosen_pages(
             if last is not None:
                 chosen[segment] &= pages.number <= last
     return chosen
+
+
+def allowing(connection: sqlite3.Connection, which: Filter) -> tuple[str, list[str | int]]:
+    """A filter as a condition on a page `p` of a document `d`."""
+    condition = ""
+    values: list[str | int] = []
+    if which.documents or which.metadata:
+        condition += "AND d.id IN (SELECT value FROM json_each(?)) "
+        values.append(json.dumps(sorted(_allowed(connection, which))))
+    if which.pages is not None:
+        first, last = which.pages
+        condition += "AND p.number BETWEEN ? AND ? "
+        values += [first, LARGEST if last is None else last]
+    return condition, values
 
 
 def _allowed(connection: sqlite3.Connection, which: Filter) -> set[int]:

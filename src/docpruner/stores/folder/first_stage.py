@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from docpruner.cores import usable_cores
+from docpruner.cores import on_all_cores
 from docpruner.errors import DamagedIndexError
 from docpruner.stores.first_stage.centroids import Centroids
 from docpruner.stores.first_stage.inverted_lists import Gains, Probe
@@ -127,11 +126,10 @@ class FirstStage:
                 return np.full(len(block), SURE, np.uint16)  # so they are all ranked
 
         places = dict.fromkeys(chosen, 0)
-        with ThreadPoolExecutor(usable_cores()) as pool:
-            for (segment, block), values in zip(tasks, pool.map(gain, tasks), strict=True):
-                at = places[segment]
-                gains[segment][at : at + len(block)] = values
-                places[segment] = at + len(block)
+        for (segment, block), values in zip(tasks, on_all_cores(gain, tasks), strict=True):
+            at = places[segment]
+            gains[segment][at : at + len(block)] = values
+            places[segment] = at + len(block)
         return gains
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -40,7 +39,7 @@ WORTH_IT = 4_000_000  # vectors from which an index has one; scanning fewer take
 OUTSIDE = 200_000  # vectors that may be in no list, each of which is scored in every search
 GROWN = 4  # times the centroids that one would train now: time to do so
 DRIFTED = 1.2  # times the error of the training: the pages are about something else by now
-DECODED = 65_536  # vectors at a time
+AT_ONCE = 1 << 21  # vectors
 
 
 class FirstStageBuilder:
@@ -100,7 +99,10 @@ class FirstStageBuilder:
             order = rng.permutation(len(start))
             last = int(np.searchsorted(np.cumsum(count[order]), wanted)) + 1
             chosen = np.sort(order[:last])
-            parts += self._decoded(segment, rows, start[chosen], count[chosen])
+            stored = self._stored(segment, rows)
+            for places in _cut(count[chosen], AT_ONCE):
+                picked = stored.rows[_rows_of(start[chosen[places]], count[chosen[places]])]
+                parts.append(Encoded(stored.codec, stored.dim, picked).decode())
         return np.concatenate(parts)[:vectors]
 
     # ------------------------------------------------------------------ lists
@@ -158,9 +160,12 @@ class FirstStageBuilder:
         columns: Columns,
         progress: Progress | None,
     ) -> tuple[Labels, float]:
+        """The centroids of all vectors of pages, and their error."""
+        _, _, start, vectors = columns
         labels, errors, sizes = [np.empty(0, np.int64)], [], []
-        for vectors in self._decoded(segment, rows, columns[2], columns[3]):
-            some, error = centroids.nearest(vectors)
+        stored = self._stored(segment, rows)
+        for places in _cut(vectors, AT_ONCE):
+            some, error = centroids.nearest(stored, _rows_of(start[places], vectors[places]))
             labels.append(some)
             errors.append(error)
             sizes.append(len(some))
@@ -194,19 +199,25 @@ class FirstStageBuilder:
         document, number, start, vectors = np.array(rows, np.int64).reshape(-1, 4).T
         return document, number, start, vectors
 
-    def _decoded(
-        self, segment: int, rows: int, start: Numbers, vectors: Numbers
-    ) -> Iterator[FloatArray]:
-        """The vectors of pages, some pages at a time."""
-        if not len(start):
-            return
+    def _stored(self, segment: int, rows: int) -> Encoded:
         settings = self._settings
-        stored: Rows = mapped_rows(self._folder, segment, rows, settings.row_bytes)
-        cuts = np.flatnonzero(np.diff(np.cumsum(vectors) // DECODED)) + 1
-        for places in np.split(np.arange(len(start)), cuts):
-            spans = zip(start[places].tolist(), vectors[places].tolist(), strict=True)
-            together = np.concatenate([stored[first : first + count] for first, count in spans])
-            yield Encoded(settings.codec, settings.dim, together).decode()
+        mapped: Rows = mapped_rows(self._folder, segment, rows, settings.row_bytes)
+        return Encoded(settings.codec, settings.dim, mapped)
+
+
+def _cut(vectors: Numbers, most: int) -> list[Numbers]:
+    """Places of pages, in parts of about so many vectors."""
+    if not len(vectors):
+        return []
+    cuts = np.flatnonzero(np.diff(np.cumsum(vectors) // most)) + 1
+    return np.split(np.arange(len(vectors)), cuts)
+
+
+def _rows_of(start: Numbers, vectors: Numbers) -> Numbers:
+    """Of pages that begin there and have so many vectors."""
+    before = np.cumsum(vectors) - vectors
+    rows: Numbers = np.repeat(start - before, vectors) + np.arange(int(vectors.sum()))
+    return rows
 
 
 def is_old(stage: FirstStage, vectors: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +12,20 @@ import numpy as np
 from docpruner.errors import DamagedIndexError
 from docpruner.stores.contract import Progress
 from docpruner.stores.folder.catalogue import (
+    FORMAT,
     NAME,
     believed,
     changed_documents,
     connect_reader,
+    format_of,
     has_its_tables,
     read_settings,
     sqlite_errors,
     transaction,
 )
-from docpruner.stores.folder.page_row import PAGE_ROWS, PageRow
+from docpruner.stores.folder.page_row import PLACED, PageRow, fitting, page_rows
 from docpruner.stores.folder.segments import mapped_rows, rows_there
+from docpruner.stores.folder.text_index import differs, has_fts5, is_there
 from docpruner.stores.page_map_bytes import unpack
 from docpruner.stores.records import Damage, Stats
 from docpruner.stores.totals import summed_up
@@ -34,15 +38,20 @@ def measure(connection: sqlite3.Connection, folder: Path) -> Stats:
     run = connection.execute
     settings = read_settings(connection)
     pages = run(
-        "SELECT p.vectors, p.special, p.patches, p.words_from = 'nowhere' FROM pages p "
-        "JOIN documents d ON d.id = p.document WHERE NOT d.incoming"
+        fitting(
+            connection,
+            "SELECT coalesce(v.vectors, p.vectors), p.special, p.patches, p.words_from = 'nowhere' "
+            f"FROM {PLACED} JOIN documents d ON d.id = p.document WHERE NOT d.incoming",
+        )
     ).fetchall()
     documents, expected = run(
         "SELECT count(*), coalesce(sum(pages), 0) FROM documents WHERE NOT incoming"
     ).fetchone()
     (rows,) = run("SELECT coalesce(sum(rows), 0) FROM segments").fetchone()
-    (live,) = run("SELECT coalesce(sum(vectors), 0) FROM pages").fetchone()
+    total = f"SELECT coalesce(sum(coalesce(v.vectors, p.vectors)), 0) FROM {PLACED}"
+    (live,) = run(fitting(connection, total)).fetchone()
     besides, empty = _besides(connection, folder)
+    texts, of_text = _texts(connection)
     with believed(folder):
         vectors, special, patches, silent = np.array(pages, np.int64).reshape(-1, 4).T
     return summed_up(
@@ -57,7 +66,23 @@ def measure(connection: sqlite3.Connection, folder: Path) -> Stats:
         bytes_reclaimable=(rows - live) * settings.row_bytes,
         bytes_besides=besides,
         bytes_empty=empty,
+        pages_with_text=texts,
+        bytes_of_text=of_text,
     )
+
+
+def _texts(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Of how many pages there are words, and what these and the index over them take."""
+    if format_of(connection) < FORMAT:
+        return 0, 0
+    run = connection.execute
+    pages, size = run("SELECT count(*), coalesce(sum(length(packed)), 0) FROM texts").fetchone()
+    if is_there(connection):
+        size += sum(
+            run(f"SELECT coalesce(sum(length({what})), 0) FROM words_{where}").fetchone()[0]
+            for where, what in (("data", "block"), ("docsize", "sz"), ("idx", "term"))
+        )
+    return int(pages), int(size)
 
 
 def _besides(connection: sqlite3.Connection, folder: Path) -> tuple[int, int]:
@@ -82,7 +107,7 @@ def damages(folder: Path, progress: Progress | None = None) -> Iterator[tuple[in
     connection = connect_reader(folder)
     try:
         with sqlite_errors(folder), transaction(connection, "DEFERRED"):
-            (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            verdict = _verdict(connection)
             if not has_its_tables(connection):
                 verdict = "its tables are not those that were made"
             if verdict != "ok":
@@ -94,7 +119,7 @@ def damages(folder: Path, progress: Progress | None = None) -> Iterator[tuple[in
             segments = dict(connection.execute("SELECT id, rows FROM segments").fetchall())
             changed = set(changed_documents(connection).values())
             (pages,) = connection.execute("SELECT count(*) FROM pages").fetchone()
-            cursor = connection.execute(f"{PAGE_ROWS} ORDER BY p.segment, p.start")
+            cursor = connection.execute(f"{page_rows(connection)} ORDER BY p.segment, p.start")
             for done, page in enumerate(map(PageRow._make, cursor), 1):
                 reason = _reason(folder, page, segments, width)
                 if page.path in changed:
@@ -107,11 +132,34 @@ def damages(folder: Path, progress: Progress | None = None) -> Iterator[tuple[in
         connection.close()
 
 
+def _verdict(connection: sqlite3.Connection) -> str:
+    """SQLite's own, which from version 3.44 on is about the full-text index too: that is derived,
+    and looked at by itself."""
+    found = [str(line) for (line,) in connection.execute("PRAGMA integrity_check(10)")]
+    return next((line for line in found if "FTS5 table main.words" not in line), "ok")
+
+
+def text_index_is_sound(folder: Path) -> bool:
+    """Whether full-text search has all words that are stored, and no others. Where there is no
+    FTS5, nobody can tell, or would search."""
+    with (
+        sqlite_errors(folder),
+        closing(connect_reader(folder)) as connection,
+        transaction(connection, "DEFERRED"),
+    ):
+        if format_of(connection) < FORMAT or not has_fts5(connection):
+            return True
+        if not is_there(connection):
+            (texts,) = connection.execute("SELECT count(*) FROM texts").fetchone()
+            return not texts
+        return not differs(connection)
+
+
 def _is_current(folder: Path, page: PageRow) -> bool:
     """False if a writer has moved or removed the page since it was read, and its rows with it."""
     connection = connect_reader(folder)
     try:
-        now = connection.execute(f"{PAGE_ROWS} WHERE p.id = ?", (page.id,)).fetchone()
+        now = connection.execute(f"{page_rows(connection)} WHERE p.id = ?", (page.id,)).fetchone()
         return bool(now == page)
     finally:
         connection.close()

@@ -15,7 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from docpruner.codecs import Rows
-from docpruner.stores.folder.catalogue import believed, is_incremental, read_settings
+from docpruner.stores.folder.catalogue import (
+    believed,
+    format_of,
+    is_incremental,
+    read_settings,
+)
 from docpruner.stores.folder.first_stage import FirstStage
 from docpruner.stores.folder.first_stage_files import Block
 from docpruner.stores.folder.segments import mapped_rows
@@ -116,6 +121,12 @@ NOTHING = np.empty(0, np.int64)
 EMPTY = SegmentPages(
     np.empty((0, 0), np.uint8), 0, NOTHING, NOTHING, NOTHING, NOTHING, np.empty(0, np.bool_), 0
 )
+LISTED_BEFORE = """SELECT document, number, start, vectors FROM pages
+    WHERE segment = :segment AND start >= :first ORDER BY start"""
+LISTED = """SELECT document, number, start, vectors FROM pages
+    WHERE segment = :segment AND start >= :first
+    UNION ALL SELECT p.document, p.number, v.start, v.vectors FROM moved v JOIN pages p
+    ON p.id = v.page WHERE v.segment = :segment AND v.start >= :first ORDER BY start"""
 REMOVED = "SELECT id, segment, start FROM removed WHERE id > ? ORDER BY id"
 
 
@@ -200,9 +211,8 @@ def _extended(
 ) -> SegmentPages:
     """With the pages in rows that were committed since, and all committed rows mapped."""
     new = connection.execute(
-        "SELECT document, number, start, vectors FROM pages WHERE segment = ? AND start >= ? "
-        "ORDER BY start",
-        (segment, base.committed if len(base) else -(1 << 62)),
+        LISTED if format_of(connection) > 2 else LISTED_BEFORE,
+        {"segment": segment, "first": base.committed if len(base) else -(1 << 62)},
     ).fetchall()
     added = np.array(new, np.int64).reshape(-1, 4).T
     columns = (base.document, base.number, base.start, base.vectors)

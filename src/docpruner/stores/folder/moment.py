@@ -13,12 +13,19 @@ import numpy as np
 
 from docpruner.codecs import Rows
 from docpruner.errors import DamagedIndexError, DamageWarning, ScoringError
-from docpruner.stores.folder.catalogue import believed, metadata_of, read_settings
-from docpruner.stores.folder.choosing import chosen_pages
+from docpruner.stores.folder.catalogue import (
+    FORMAT,
+    believed,
+    format_of,
+    metadata_of,
+    read_settings,
+)
+from docpruner.stores.folder.choosing import allowing, chosen_pages
 from docpruner.stores.folder.health import measure
 from docpruner.stores.folder.listing import Listing, placed
-from docpruner.stores.folder.page_row import PAGE_ROWS, PageRow
+from docpruner.stores.folder.page_row import PageRow, page_rows
 from docpruner.stores.folder.scoring import scores_of
+from docpruner.stores.folder.text_index import ranked
 from docpruner.stores.ranking import best_pages
 from docpruner.stores.records import (
     DocumentEntry,
@@ -180,7 +187,9 @@ class FolderReader:
         return row.rows_in(mapped)
 
     def _row(self, where: str, *values: object) -> PageRow | None:
-        values = self._connection.execute(f"{PAGE_ROWS} WHERE {where} LIMIT 1", values).fetchone()
+        values = self._connection.execute(
+            f"{page_rows(self._connection)} WHERE {where} LIMIT 1", values
+        ).fetchone()
         if values is None:
             return None
         row = PageRow._make(values)
@@ -216,6 +225,20 @@ class FolderReader:
             self._ranked(listing, [query], k, mask)[0]
             for query, mask in zip(queries, masks, strict=True)
         ]
+
+    def rank_text(self, query: str, k: int, which: Filter) -> list[RankedPage]:
+        listing = self._listed()
+        if format_of(self._connection) < FORMAT:
+            return []
+        where, values = allowing(self._connection, which)
+        limit = -1 if listing.lost else k
+        found = ranked(self._connection, self._folder, query, where, values, limit)
+        with believed(self._folder):
+            pages = [RankedPage(str(path), int(page), float(s)) for path, page, s in found]
+        if listing.lost:
+            there = set(self.pages())
+            pages = [page for page in pages if page.name in there]
+        return pages[:k]
 
     def _ranked(
         self,

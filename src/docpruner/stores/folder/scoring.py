@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from docpruner.codecs import Encoded
-from docpruner.cores import usable_cores
-from docpruner.maxsim import Spans, score_spans
+from docpruner.cores import on_all_cores, usable_cores
+from docpruner.maxsim import Asked, Spans, score_spans
 from docpruner.stores.folder.listing import Listing
 from docpruner.types import BoolArray, FloatArray
 
@@ -23,22 +22,24 @@ def scores_of(
     """Of every query against the chosen pages, segment after segment, (queries, pages)."""
     spans = {segment: _spans(listing, segment, mask) for segment, mask in chosen.items()}
     vectors = sum(int((each[:, 1] - each[:, 0]).sum()) for each in spans.values())
-    cores = usable_cores()
-    share = max(LEAST, vectors // (cores * SHARES))
+    share = max(LEAST, vectors // (usable_cores() * SHARES))
     tasks = [(s, part) for s, each in spans.items() for part in _parts(each, share)]
+    settings = listing.settings
+    corpora = {
+        s: Encoded(settings.codec, settings.dim, listing.segments[s].rows)
+        for s, each in spans.items()
+        if len(each)
+    }
+    if not corpora:
+        return np.empty((len(queries), 0), np.float32)
+    asked = Asked.of(queries, settings.codec, settings.dim)
 
     def score(task: tuple[int, Spans]) -> FloatArray:
         segment, part = task
-        settings, rows = listing.settings, listing.segments[segment].rows
-        corpus = Encoded(settings.codec, settings.dim, rows)
-        return score_spans(queries, corpus, part, threads=1)
+        return score_spans(asked, corpora[segment], part, threads=1)
 
-    if len(tasks) > 1:
-        with ThreadPoolExecutor(cores) as pool:
-            scores = list(pool.map(score, tasks))
-    else:
-        scores = list(map(score, tasks))
-    return np.concatenate([np.empty((len(queries), 0), np.float32), *scores], axis=1)
+    scores = on_all_cores(score, tasks) if len(tasks) > 1 else list(map(score, tasks))
+    return np.concatenate(scores, axis=1)
 
 
 def _spans(listing: Listing, segment: int, mask: BoolArray) -> Spans:

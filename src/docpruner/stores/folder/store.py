@@ -33,7 +33,7 @@ from docpruner.stores.folder.catalogue import (
 from docpruner.stores.folder.first_stage import read_first_stage
 from docpruner.stores.folder.first_stage_build import OUTSIDE, WORTH_IT
 from docpruner.stores.folder.first_stage_files import take_out_damaged
-from docpruner.stores.folder.health import damages
+from docpruner.stores.folder.health import damages, text_index_is_sound
 from docpruner.stores.folder.listing import Listing, list_pages
 from docpruner.stores.folder.moment import TRIES, FolderReader
 from docpruner.stores.folder.segments import mapped_rows
@@ -226,6 +226,13 @@ class FolderStore:
         if found and isolate:
             with self.writer(wait) as writer:
                 writer.delete_pages([row for row, _ in found])
+        if not text_index_is_sound(self.folder):
+            warnings.warn(
+                f"the full-text index of {self.folder} is damaged: searches by text may miss pages "
+                f"until it is made anew by: docpruner compact {self.folder}",
+                DamageWarning,
+                stacklevel=2,
+            )
         if take_out_damaged(self.folder, isolate=isolate):
             warnings.warn(
                 f"the first stage of {self.folder} is damaged: searches score more pages, and are "

@@ -18,22 +18,21 @@ from docpruner.stores.folder.catalogue import (
     connect_writer,
     read_settings,
     sqlite_errors,
-    transaction,
 )
 from docpruner.stores.folder.first_stage_build import FirstStageBuilder
 from docpruner.stores.folder.page_row import PAGE_ROWS, PageRow, document_checksum, page_checksum
+from docpruner.stores.folder.rewriting import Rewriting, drafts, drop_drafts, finish, writing
 from docpruner.stores.folder.segments import (
     SegmentWriter,
     mapped_rows,
     rows_there,
     segment_path,
 )
+from docpruner.stores.folder.text_index import keep_up, rebuild, tidy_up
 from docpruner.stores.page_map_bytes import pack
 from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage, Tuning
 from docpruner.stores.settings import Settings
 from docpruner.types import Metadata
-
-Change = Callable[[PageRow, Rows], tuple[Rows, bytes]]  # to the new rows and the new map
 
 WORTH_VACUUM = 0.1  # of a large catalogue, free: what it takes is another copy of all of it
 FEW_BLOCKS = 1 << 14  # of 4 kB, of which a copy is soon made
@@ -52,6 +51,7 @@ class FolderWriter:
         self.settings = read_settings(self._connection)
         self._width = self.settings.row_bytes  # of what is written
         self._segment: SegmentWriter | None = None
+        finish(self._folder, self._connection)
         self._reclaim()
 
     def close(self) -> None:
@@ -104,6 +104,10 @@ class FolderWriter:
                 ).fetchall()
                 for document, *entry in documents:
                     self._rename_pages(document, new, committed)
+                    self._run(  # whose checksums are over the old name
+                        "DELETE FROM moved WHERE page IN (SELECT id FROM pages WHERE document = ?)",
+                        document,
+                    )
                     self._run(
                         "UPDATE documents SET path = ?, checksum = ? WHERE id = ?",
                         new, document_checksum(new, *entry), document,
@@ -127,6 +131,7 @@ class FolderWriter:
                 "UPDATE documents SET incoming = 0 WHERE incoming AND NOT EXISTS "
                 "(SELECT 1 FROM documents d WHERE d.path = documents.path AND NOT d.incoming)"
             )
+            rebuild(self._connection)  # damaged texts don't tell what to take out of it
 
     def _document(self, record: DocumentRecord) -> int:
         """The row that pages of this version belong to."""
@@ -179,13 +184,18 @@ class FolderWriter:
         rows, page_map = page.vectors.rows, pack(page.provenance)
         special, patches = page.special, page.patches
         segment, start = self._append(rows)
-        checksum = page_checksum(rows, page_map, name, page.number, page.size, special, patches)
+        text = page.text.packed
+        checksum = page_checksum(
+            rows, page_map, name, page.number, page.size, special, patches, text
+        )
         (row,) = self._run(
             NEW_PAGE,
             document, page.number, *map(float, page.size), page.content_hash, page.words_from,
             segment, start, len(rows), special, patches, checksum,
         ).fetchone()  # fmt: skip
         self._run("INSERT INTO maps VALUES (?, ?)", row, page_map)
+        if text:
+            self._run("INSERT INTO texts VALUES (?, ?)", row, text)
 
     def _finish(self, document: int, path: str) -> None:
         """This version is the one; any other of the same file goes."""
@@ -199,6 +209,7 @@ class FolderWriter:
 
         Segment by segment: what is done stays done, whatever happens to the rest.
         """
+        drop_drafts(self._folder, self._connection)
         dead = {
             segment: pages
             for segment, rows, live, pages in self._run(
@@ -210,8 +221,10 @@ class FolderWriter:
         total, done = sum(dead.values()), 0
         for segment, pages in dead.items():
             told = None if progress is None else _counted_on(progress, done, total)
-            self._rewrite([segment], lambda page, rows: (rows, page.map), self.settings, told)
+            self._compact(segment, told)
             done += pages
+        with self._change():
+            tidy_up(self._connection)
         (free,) = self._run("PRAGMA freelist_count").fetchone()
         (all_of_it,) = self._run("PRAGMA page_count").fetchone()
         if all_of_it < FEW_BLOCKS or free > WORTH_VACUUM * all_of_it:
@@ -229,7 +242,10 @@ class FolderWriter:
         settings: Settings,
         progress: Progress | None = None,
     ) -> None:
-        """Replace the vectors and provenance of every page, and the settings, all at once."""
+        """Replace the vectors and provenance of every page, and the settings, all at once.
+
+        One that was stopped goes on where it was, if the settings are the same.
+        """
         codec, dim = self.settings.codec, self.settings.dim
 
         def changed(row: PageRow, rows: Rows) -> tuple[Rows, bytes]:
@@ -238,37 +254,43 @@ class FolderWriter:
             same = new.provenance is page.provenance
             return new.vectors.rows, row.map if same else pack(new.provenance)
 
-        segments = [segment for (segment,) in self._run("SELECT id FROM segments")]
-        self._rewrite(segments, changed, settings, progress)
+        if self._segment is not None:
+            self._segment.close()
+            self._segment = None
+        rewriting = Rewriting(self._folder, self._connection, self.settings, settings)
+        try:
+            with sqlite_errors(self._folder):
+                rewriting.write(changed, progress)
+                rewriting.take_over()
+        except BaseException as error:
+            if isinstance(error, IndexWriteError):  # it may have taken the room that is missing
+                with suppress(OSError, sqlite3.Error, DocPrunerError):
+                    drop_drafts(self._folder, self._connection)
+            self._forget_uncommitted()
+            raise
+        self.settings, self._width = settings, settings.row_bytes
+        self.__dict__.pop("_builder", None)
+        self._reclaim()
 
-    def _rewrite(
-        self,
-        segments: Sequence[int],
-        change: Change,
-        settings: Settings,
-        progress: Progress | None,
-    ) -> None:
-        listed = ", ".join(map(str, segments))
+    def _compact(self, segment: int, progress: Progress | None) -> None:
+        """Write the pages of a segment elsewhere, and drop it."""
         with self._change():
             pages = self._run(
-                f"SELECT id FROM pages WHERE segment IN ({listed}) ORDER BY segment, start"
+                "SELECT id FROM pages WHERE segment = ? ORDER BY start", segment
             ).fetchall()
             committed = dict(self._run("SELECT id, rows FROM segments").fetchall())
             self._close_segment()
-            self._width = settings.row_bytes
-            if settings != self.settings or max(committed, default=0) in segments:
+            if max(committed, default=0) == segment:
                 self._begin_segment()  # else the last one is gone on in
             for done, (page_id,) in enumerate(pages, 1):
                 page = PageRow._make(self._run(f"{PAGE_ROWS} WHERE p.id = ?", page_id).fetchone())
                 if not page.is_sound:
                     raise self._damaged(page)
-                self._rewrite_page(page, self._mapped(page.segment, committed), change)
+                self._move_page(page, self._mapped(page.segment, committed))
                 if progress is not None:
                     progress(done, len(pages))
-            self._run(f"DELETE FROM segments WHERE id IN ({listed})")
-            self._run(f"DELETE FROM removed WHERE segment IN ({listed})")
-            self._write_settings(settings)
-        self.settings = settings
+            self._run("DELETE FROM segments WHERE id = ?", segment)
+            self._run("DELETE FROM removed WHERE segment = ?", segment)
         self.__dict__.pop("_builder", None)
         self._reclaim()
 
@@ -276,18 +298,14 @@ class FolderWriter:
         self._run("DELETE FROM settings")  # also those that no longer say anything
         self._connection.executemany("INSERT INTO settings VALUES (?, ?)", settings.as_rows())
 
-    def _rewrite_page(self, page: PageRow, segment: Rows, change: Change) -> None:
+    def _move_page(self, page: PageRow, segment: Rows) -> None:
         rows = page.rows_in(segment)
         if len(rows) < page.vectors or page.checksum_of(rows, page.map) != page.checksum:
             raise self._damaged(page)
-        new_rows, new_map = change(page, rows)
-        new_segment, start = self._append(new_rows)
+        new_segment, start = self._append(rows)
         self._run(
-            "UPDATE pages SET segment = ?, start = ?, vectors = ?, checksum = ? WHERE id = ?",
-            new_segment, start, len(new_rows), page.checksum_of(new_rows, new_map), page.id,
-        )  # fmt: skip
-        if new_map is not page.map:
-            self._run("UPDATE maps SET map = ? WHERE page = ?", new_map, page.id)
+            "UPDATE pages SET segment = ?, start = ? WHERE id = ?", new_segment, start, page.id
+        )
 
     def _damaged(self, page: PageRow) -> DamagedIndexError:
         return DamagedIndexError(
@@ -341,11 +359,11 @@ class FolderWriter:
 
     def _reclaim(self) -> None:
         """Cut off and remove what a writer that was killed has left behind."""
-        committed = dict(self._run("SELECT id, rows FROM segments").fetchall())
-        known = {
-            segment_path(self._folder, segment).name: rows * self.settings.row_bytes
-            for segment, rows in committed.items()
-        }
+        width = self.settings.row_bytes
+        committed = self._run("SELECT id, rows FROM segments").fetchall()
+        sizes = [(segment, rows * width) for segment, rows in committed]
+        sizes += [(s, rows * draft.row_bytes) for s, rows, draft in drafts(self._connection)]
+        known = {segment_path(self._folder, segment).name: size for segment, size in sizes}
         for path in (self._folder / "segments").glob("*.rows"):
             if path.name not in known:
                 path.unlink()
@@ -359,16 +377,12 @@ class FolderWriter:
     def _change(self) -> Iterator[None]:
         """One transaction. Rows are on the disk before it is committed; if it fails, they go."""
         try:
-            with sqlite_errors(self._folder), transaction(self._connection):
+            with writing(self._folder, self._connection):
                 yield
                 self._sync_segment()
-        except BaseException as error:
+                keep_up(self._connection)
+        except BaseException:
             self._forget_uncommitted()
-            if isinstance(error, OSError):
-                raise IndexWriteError(
-                    f"{self._folder} can't be written ({error.strerror}). What was committed "
-                    "before is safe; make room and run again"
-                ) from error
             raise
         finally:
             self._source = None

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from docpruner.codecs import Encoded
 from docpruner.errors import DamagedIndexError, ScoringError
-from docpruner.maxsim import Spans, score_spans
+from docpruner.maxsim import Asked, Spans, score_spans
 from docpruner.stores.postgres.document_choice import Choice
 from docpruner.stores.postgres.page_record import rows_of
 from docpruner.stores.postgres.postgres_schema import Connection
@@ -73,22 +73,24 @@ def ranked(
 ) -> list[Leaders]:
     """For each query the best of the chosen pages, or of those `among` its own, by their ids."""
     leaders = [Leaders(k) for _ in queries]
+    together = Asked.of(queries, settings.codec, settings.dim)
+    alone = [Asked.of([query], settings.codec, settings.dim) for query in queries]
     wanted = None if among is None else [np.array(sorted(ids), np.int64) for ids in among]
     for block in _blocks(connection, settings, choice):
         if wanted is None:
-            for best, scores in zip(leaders, _scores(queries, block), strict=True):
+            for best, scores in zip(leaders, _scores(together, block), strict=True):
                 best.add(scores, block.places)
             continue
-        for query, best, ids in zip(queries, leaders, wanted, strict=True):
+        for asked, best, ids in zip(alone, leaders, wanted, strict=True):
             own = np.isin(block.places[:, 0], ids)
             some = Block(block.places[own], block.spans[own], block.vectors)
-            best.add(_scores([query], some)[0], some.places)
+            best.add(_scores(asked, some)[0], some.places)
     return leaders
 
 
-def _scores(queries: Sequence[FloatArray], block: Block) -> FloatArray:
+def _scores(asked: Asked, block: Block) -> FloatArray:
     try:
-        return score_spans(queries, block.vectors, block.spans)
+        return score_spans(asked, block.vectors, block.spans)
     except ScoringError:
         for (page, *_), (first, last) in zip(block.places, block.spans, strict=True):
             rows = block.vectors.rows[first:last]

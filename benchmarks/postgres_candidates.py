@@ -55,8 +55,8 @@ class Bench:
         together = np.concatenate(self.vectors)
         centroids = train(together, centroids_for(len(together) * self.times))
         owners: dict[int, list[int]] = {}
-        for number, vectors in enumerate(self.vectors):
-            for centroid in np.unique(centroids.nearest(vectors)[0]).tolist():
+        for number, each in enumerate(self.encoded):
+            for centroid in np.unique(centroids.nearest(each)[0]).tolist():
                 owners.setdefault(centroid, []).append(number)
         self.connection.execute("CREATE TABLE lists (centroid int PRIMARY KEY, pages int[])")
         self.connection.execute("CREATE TABLE packed (centroid int PRIMARY KEY, pages bytea)")
@@ -88,9 +88,7 @@ class Bench:
 
 
 def probe(centroids: Centroids, query: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    scores = centroids.scores(query)
-    places = np.argsort(-scores, axis=1)[:, : min(PROBED, scores.shape[1])]
-    values = np.take_along_axis(scores, places, axis=1)
+    places, values = centroids.best(query, PROBED)
     return places, values - values[:, -1:]
 
 

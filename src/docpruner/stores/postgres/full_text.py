@@ -1,8 +1,8 @@
 """Pages by their words, by PostgreSQL's own full-text search.
 
-Words are told apart as everywhere in docpruner (`word_forms.words_in`), so that they are the same in
-all stores, and in any language; the server's own parser and dictionaries have no say. A word counts
-the more, the fewer pages have it.
+Words are told apart as everywhere in docpruner (`word_forms.words_in`), so that they are the same
+in all stores, and in any language; the server's own parser and dictionaries have no say. A word
+counts the more, the fewer pages have it.
 """
 
 from __future__ import annotations

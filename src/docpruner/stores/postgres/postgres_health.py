@@ -19,7 +19,7 @@ from docpruner.stores.totals import summed_up
 
 AT_ONCE = 100  # pages
 
-EMPTY = 180_224  # bytes of an index without pages
+EMPTY = 204_800  # bytes of an index without pages
 PER_PAGE, PER_DOCUMENT = 200, 600
 VECTORS, DETAILS, LEXEMES = 1.1, 1.2, 3.0
 """Bytes in tables and indexes, counted: for each entry, and for each byte of data."""

@@ -15,6 +15,9 @@ def score(
     first: int,
     last: int,
     isa: str,
+    codes: Buffer,
+    wanted: Buffer,
+    floors: Buffer,
     /,
 ) -> int: ...
 def instruction_sets() -> tuple[str, ...]: ...

@@ -116,11 +116,21 @@ class Asked:
         return cls(tokens, offsets, np.einsum("td,rd->tr", tokens, rotation(dim)))
 
 
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Of the stored vectors, those that are worth comparing; a page is scored by these alone."""
+
+    codes: npt.NDArray[np.uint16]  # of every stored vector
+    wanted: npt.NDArray[np.uint8]  # for each of the 65,536 codes, 1 if its vectors are
+    floors: FloatArray  # for each query token, what a page has at least
+
+
 def score_spans(
     asked: Asked,
     corpus: Encoded,
     spans: Spans,
     *,
+    only: Selection | None = None,
     kernel: str | None = None,
     threads: int | None = None,
 ) -> FloatArray:
@@ -135,14 +145,15 @@ def score_spans(
     if not (len(asked) and len(spans)):
         return np.zeros((len(asked), len(spans)), np.float32)
     if chosen == "numpy":
-        return _numpy_scores(asked, corpus, spans)
-    return _native_scores(asked, corpus, spans, chosen, workers)
+        return _numpy_scores(asked, corpus, spans, only)
+    return _native_scores(asked, corpus, spans, only, chosen, workers)
 
 
 def _native_scores(
     asked: Asked,
     corpus: Encoded,
     spans: Spans,
+    only: Selection | None,
     instruction_set: str,
     threads: int,
 ) -> FloatArray:
@@ -151,11 +162,12 @@ def _native_scores(
     rows = np.ascontiguousarray(corpus.rows)
     spans = np.ascontiguousarray(spans)
     codec = CODEC_NAMES.index(corpus.codec)
+    selected = (b"", b"", b"") if only is None else (only.codes, only.wanted, only.floors)
 
     def score(first: int, last: int) -> int:
         return _maxsim.score(
             asked.turned, asked.offsets, rows, spans, scores,
-            corpus.dim, codec, first, last, instruction_set,
+            corpus.dim, codec, first, last, instruction_set, *selected,
         )  # fmt: skip
 
     vectors = np.cumsum(spans[:, 1] - spans[:, 0])
@@ -172,7 +184,9 @@ def _native_scores(
     return scores
 
 
-def _numpy_scores(asked: Asked, corpus: Encoded, spans: Spans) -> FloatArray:
+def _numpy_scores(
+    asked: Asked, corpus: Encoded, spans: Spans, only: Selection | None
+) -> FloatArray:
     """The reference: decode some pages, multiply, take the maximum of each page."""
     scores = np.empty((len(asked), len(spans)), np.float32)
     ends = np.cumsum(spans[:, 1] - spans[:, 0])
@@ -186,8 +200,13 @@ def _numpy_scores(asked: Asked, corpus: Encoded, spans: Spans) -> FloatArray:
         if not np.isfinite(similarities).all():
             vector = before + int(np.argmin(np.isfinite(similarities).all(axis=0)))
             raise _not_finite(int(np.searchsorted(ends, vector, side="right")))
+        if only is not None:
+            codes = np.concatenate([only.codes[start:stop] for start, stop in spans[first:last]])
+            similarities[:, only.wanted[codes] == 0] = -np.inf
         starts = np.concatenate([[0], ends[first : last - 1] - before])
         best = np.maximum.reduceat(similarities, starts, axis=1)
+        if only is not None:
+            best = np.maximum(best, only.floors[:, None])
         sums = np.add.reduceat(best.astype(np.float64), asked.offsets[:-1], axis=0)
         scores[:, first:last] = sums
         first = last

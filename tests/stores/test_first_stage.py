@@ -73,7 +73,7 @@ def store(tmp_path, small):  # noqa: ARG001
 def test_centroids_lie_where_the_vectors_are():
     vectors = np.concatenate([page_vectors(seed) for seed in range(300)])
     centroids = train(vectors, 64)
-    assert 60 <= len(centroids) <= 68
+    assert 56 <= len(centroids) <= 64  # never more: their numbers have to fit
     labels, error = centroids.nearest(as_rows(vectors))
     distances = ((vectors[:, None] - centroids.points[None]) ** 2).sum(axis=2)
     assert (labels == distances.argmin(axis=1)).mean() > 0.95

@@ -51,6 +51,13 @@ struct scratch {
     float *best;   /* largest similarity of each query token */
 };
 
+/* Of the vectors of a page, those that are worth a look. */
+struct selection {
+    const uint16_t *codes; /* of every row */
+    const uint8_t *wanted; /* for each code, whether its rows are */
+    const float *floors;   /* what each token has without any, in its units */
+};
+
 #define MAX_TILE_D 8
 
 static int16_t signs_of_byte[256][8];
@@ -283,7 +290,8 @@ struct isa {
     const char *name;
     size_t lanes, tile_q, tile_d;
     int integers; /* whether rows of integers are scored as such, or as floats */
-    int (*page)(const struct corpus *, const struct packed *, struct scratch *, size_t, size_t);
+    int (*page)(const struct corpus *, const struct packed *, struct scratch *,
+                const struct selection *, size_t, size_t);
     void (*products)(const struct corpus *, const struct packed *, struct scratch *,
                      const uint8_t *const *, size_t, float *);
 };
@@ -414,6 +422,9 @@ struct job {
     const int64_t *query_offsets;
     const int64_t *spans; /* (pages, 2): the first row of each page, and the row after its last */
     size_t queries, pages, first, last;
+    const uint16_t *codes; /* NULL if all rows are scored, else as in a selection */
+    const uint8_t *wanted;
+    const float *floors; /* of each token */
     float *scores; /* (queries, pages) */
 };
 
@@ -421,9 +432,14 @@ enum { OUT_OF_MEMORY = -2, FINE = -1 };
 
 static int64_t score_pages(const struct job *job, const struct packed *q, struct scratch *scratch)
 {
+    float *floors = scratch->best + q->groups * job->isa->tile_q * job->isa->lanes;
+    const struct selection some = {job->codes, job->wanted, floors};
+    const struct selection *only = job->codes ? &some : NULL;
+    for (size_t t = 0; only && t < q->count; t++)
+        floors[t] = q->units[t] > 0 ? (float)(job->floors[t] / q->units[t]) : 0;
     for (size_t page = job->first; page < job->last; page++) {
         size_t from = (size_t)job->spans[2 * page], to = (size_t)job->spans[2 * page + 1];
-        if (!job->isa->page(&job->corpus, q, scratch, from, to))
+        if (!job->isa->page(&job->corpus, q, scratch, only, from, to))
             return (int64_t)page;
         for (size_t query = 0; query < job->queries; query++) {
             double sum = 0;
@@ -461,7 +477,7 @@ static int64_t run(const struct job *job)
     struct scratch scratch = {0};
     int64_t result = OUT_OF_MEMORY;
     if (pack(&q, c, job->isa, job->tokens, (size_t)job->query_offsets[job->queries]) &&
-        make_room(&scratch, c, &q, job->isa, 1))
+        make_room(&scratch, c, &q, job->isa, 2))
         result = score_pages(job, &q, &scratch);
     leave(&q, &scratch);
     return result;
@@ -707,19 +723,39 @@ static const char *arrange_rows(struct row_job *job, const Py_buffer *tokens, co
     return NULL;
 }
 
+/* Empty buffers mean that all rows are scored. */
+static const char *arrange_selection(struct job *job, const Py_buffer *codes,
+                                     const Py_buffer *wanted, const Py_buffer *floors,
+                                     size_t tokens, size_t rows)
+{
+    if (!codes->len && !wanted->len && !floors->len)
+        return NULL;
+    if ((size_t)codes->len != 2 * rows || wanted->len != 1 << 16 ||
+        (size_t)floors->len != 4 * tokens)
+        return "codes, wanted or floors have the wrong size";
+    job->codes = codes->buf;
+    job->wanted = wanted->buf;
+    job->floors = floors->buf;
+    return NULL;
+}
+
 static PyObject *score(PyObject *self, PyObject *args)
 {
     (void)self;
-    Py_buffer tokens, query_offsets, rows, spans, scores;
+    Py_buffer tokens, query_offsets, rows, spans, scores, codes, wanted, floors;
     Py_ssize_t dim, first, last;
     int codec;
     const char *isa;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*w*ninns", &tokens, &query_offsets, &rows, &spans,
-                          &scores, &dim, &codec, &first, &last, &isa))
+    if (!PyArg_ParseTuple(args, "y*y*y*y*w*ninnsy*y*y*", &tokens, &query_offsets, &rows, &spans,
+                          &scores, &dim, &codec, &first, &last, &isa, &codes, &wanted, &floors))
         return NULL;
     struct job job = {.first = (size_t)first, .last = (size_t)last};
     const char *wrong = arrange(&job, &tokens, &query_offsets, &rows, &spans, &scores, dim,
                                 codec, isa);
+    if (!wrong)
+        wrong = arrange_selection(&job, &codes, &wanted, &floors,
+                                  (size_t)job.query_offsets[job.queries],
+                                  (size_t)rows.len / job.corpus.stride);
     int64_t result = FINE;
     if (!wrong) {
         Py_BEGIN_ALLOW_THREADS
@@ -731,6 +767,9 @@ static PyObject *score(PyObject *self, PyObject *args)
     PyBuffer_Release(&rows);
     PyBuffer_Release(&spans);
     PyBuffer_Release(&scores);
+    PyBuffer_Release(&codes);
+    PyBuffer_Release(&wanted);
+    PyBuffer_Release(&floors);
     if (wrong) {
         PyErr_SetString(PyExc_ValueError, wrong);
         return NULL;
@@ -836,7 +875,8 @@ static PyObject *instruction_sets(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"score", score, METH_VARARGS,
-     "score(tokens, query_offsets, rows, spans, scores, dim, codec, first, last, isa)\n"
+     "score(tokens, query_offsets, rows, spans, scores, dim, codec, first, last, isa, codes, wanted,\n"
+     "floors)\n"
      "Score pages first..last. Returns -1, or a page whose similarities are not finite."},
     {"best", best, METH_VARARGS,
      "best(tokens, rows, places, values, dim, codec, first, last, isa)\n"

@@ -200,25 +200,32 @@ INLINE void ISA(tile)(const struct corpus *c, const struct packed *q, struct scr
     }
 }
 
-/* Largest similarity of each query token with the vectors of one page, into scratch->best. Returns 0
- * if a similarity is not finite. */
+/* Largest similarity of each query token with the vectors of one page, or with those that are worth
+ * it, into scratch->best. Returns 0 if a similarity is not finite. */
 static int ISA(page)(const struct corpus *c, const struct packed *q, struct scratch *scratch,
-                     size_t first, size_t last)
+                     const struct selection *only, size_t first, size_t last)
 {
     vf bad = f_zero();
-    for (size_t i = 0; i < q->groups * TILE_Q * LANES; i++)
-        scratch->best[i] = -INFINITY;
-    for (size_t row = first; row < last; row += TILE_D) {
-        const uint8_t *rows[TILE_D];
-        size_t count = last - row < TILE_D ? last - row : TILE_D;
-        for (size_t d = 0; d < count; d++)
-            rows[d] = c->rows + (row + d) * c->stride;
-        ISA(tile)(c, q, scratch, rows, count, scratch->best, 0, &bad);
+    const size_t lanes = q->groups * TILE_Q * LANES;
+    for (size_t i = 0; i < lanes; i++)
+        scratch->best[i] = only ? (i < q->count ? only->floors[i] : 0) : -INFINITY;
+    const uint8_t *rows[TILE_D];
+    size_t count = 0;
+    for (size_t row = first; row < last; row++) {
+        if (only && !only->wanted[only->codes[row]])
+            continue;
+        rows[count++] = c->rows + row * c->stride;
+        if (count == TILE_D) {
+            ISA(tile)(c, q, scratch, rows, count, scratch->best, 0, &bad);
+            count = 0;
+        }
     }
-    float lanes[LANES];
-    f_store(lanes, bad);
+    if (count)
+        ISA(tile)(c, q, scratch, rows, count, scratch->best, 0, &bad);
+    float sums[LANES];
+    f_store(sums, bad);
     for (int i = 0; i < LANES; i++)
-        if (lanes[i] != 0)
+        if (sums[i] != 0)
             return 0;
     return 1;
 }

@@ -20,7 +20,7 @@ from docpruner.types import FloatArray, IntArray
 
 Labels = npt.NDArray[np.int64]
 
-MOST = 65_536
+MOST = 65_536  # whose numbers 16 bits hold
 VECTORS_EACH = 32  # of the sample, at least
 ROUNDS = 8
 PROBED_CELLS = 4  # in which a vector looks for its centroid
@@ -113,8 +113,7 @@ def train(sample: FloatArray, count: int, seed: int = 0) -> Centroids:
     labels = _labels(sample, cells)
     order = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[order], np.arange(len(cells) + 1))
-    members = np.diff(bounds)
-    shares = np.clip(np.rint(members * count / len(sample)), 1, np.maximum(members, 1))
+    shares = _shares(np.diff(bounds), count)
 
     def points_of(cell: int, chance: np.random.Generator) -> FloatArray:
         own = sample[order[bounds[cell] : bounds[cell + 1]]]
@@ -127,6 +126,18 @@ def train(sample: FloatArray, count: int, seed: int = 0) -> Centroids:
     trained = Centroids(cells, edges, together, encode(together, "int8"), 0.0)
     _, error = trained.nearest(as_rows(some))
     return replace(trained, error=error)
+
+
+def _shares(members: Labels, count: int) -> Labels:
+    """How many centroids each cell gets: by its members, at least one, together no more."""
+    exact = members * count / max(1, members.sum())
+    shares = np.maximum(exact.astype(np.int64), 1)
+    left = count - int(shares.sum())
+    if left > 0:
+        shares[np.argsort(shares - exact, kind="stable")[:left]] += 1
+    for _ in range(-left):  # few: those of cells that have next to no members
+        shares[np.argmax(shares)] -= 1
+    return np.clip(shares, 1, np.maximum(members, 1))
 
 
 def _lloyd(vectors: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:

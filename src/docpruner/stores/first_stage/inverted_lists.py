@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from docpruner.errors import DamagedIndexError
-from docpruner.stores.first_stage.centroids import Centroids, Labels
+from docpruner.stores.first_stage.centroids import MOST, Centroids, Labels
 from docpruner.types import FloatArray, IntArray
 
 try:
@@ -34,6 +34,7 @@ class Probe:
 
     centroids: IntArray  # (tokens, each)
     worths: npt.NDArray[np.uint16]
+    floors: FloatArray  # (tokens,): the similarity of the last of them
 
     @classmethod
     def of(cls, query: FloatArray, centroids: Centroids) -> Probe:
@@ -41,7 +42,14 @@ class Probe:
         above = values - values[:, -1:]
         unit = above[:, 0].sum() / FULL
         worths = np.rint(above / unit) if unit > 0 else np.zeros_like(above)
-        return cls(places, worths.astype(np.uint16))
+        return cls(places, worths.astype(np.uint16), values[:, -1].copy())
+
+    @property
+    def wanted(self) -> npt.NDArray[np.uint8]:
+        """For each number that a centroid may have, whether it is one of these."""
+        wanted = np.zeros(MOST, np.uint8)
+        wanted[self.centroids] = 1
+        return wanted
 
 
 @dataclass(frozen=True, eq=False)

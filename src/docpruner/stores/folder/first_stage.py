@@ -22,6 +22,7 @@ from docpruner.stores.folder.first_stage_files import (
     read_tuning,
     stamps_of,
 )
+from docpruner.stores.folder.narrowing import narrowed
 from docpruner.stores.records import FirstStageState, Tuning
 from docpruner.types import BoolArray, FloatArray
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from docpruner.stores.folder.listing import Listing
 
 CANDIDATES = 1000  # unless the index was tuned
+RANKED_OF, LEAST_RANKED = 16, 200  # one candidate in so many is ranked, so many at least
 USUAL = 10  # hits, for which candidates are counted
 SURE = np.uint16(0xFFFF)  # what a page gains that no list knows: it is always ranked
 
@@ -87,25 +89,18 @@ class FirstStage:
         k: int,
         candidates: int | None,
     ) -> dict[int, BoolArray]:
-        """Of the chosen pages those that gain most, and all that are in no list."""
-        wanted = self._wanted(k, candidates) + listing.pages_outside
+        """The pages to score exactly, and all that are in no list.
+
+        Those that gain most by their centroids are looked at, and of these the ones that are best
+        by their vectors near the query are taken.
+        """
+        looked_at = self._wanted(k, candidates)
         probe = Probe.of(query, self.centroids)
         gains = self._gains(listing, probe, chosen)
-        counts = np.zeros(1 << 16, np.int64)
-        for segment, mask in chosen.items():
-            counts += np.bincount(gains[segment][mask], minlength=1 << 16)
-        at_least = np.cumsum(counts[::-1])[::-1]  # of pages that gain so much or more
-        least = int(np.searchsorted(-at_least, -wanted, side="right")) - 1
-        left = wanted - (int(at_least[least + 1]) if least < SURE else 0)
-        picked = {}
-        for segment, mask in chosen.items():
-            picked[segment] = mask & (gains[segment] > least)
-            equals = np.flatnonzero(mask & (gains[segment] == least))
-            if least == SURE:
-                left = len(equals)
-            picked[segment][equals[:left]] = True
-            left -= min(left, len(equals))
-        return picked
+        sure = {segment: values == SURE for segment, values in gains.items()}
+        picked = _best(gains, chosen, looked_at + listing.pages_outside)
+        ranked = max(LEAST_RANKED, looked_at // RANKED_OF, 2 * k)
+        return narrowed(listing, query, probe, picked, sure, ranked)
 
     def _gains(
         self, listing: Listing, probe: Probe, chosen: Mapping[int, BoolArray]
@@ -131,6 +126,27 @@ class FirstStage:
             gains[segment][at : at + len(block)] = values
             places[segment] = at + len(block)
         return gains
+
+
+def _best(
+    gains: Mapping[int, Gains], chosen: Mapping[int, BoolArray], wanted: int
+) -> dict[int, BoolArray]:
+    """So many of the chosen pages, those that gain most; all that are sure."""
+    counts = np.zeros(1 << 16, np.int64)
+    for segment, mask in chosen.items():
+        counts += np.bincount(gains[segment][mask], minlength=1 << 16)
+    at_least = np.cumsum(counts[::-1])[::-1]  # of pages that gain so much or more
+    least = int(np.searchsorted(-at_least, -wanted, side="right")) - 1
+    left = wanted - (int(at_least[least + 1]) if least < SURE else 0)
+    picked = {}
+    for segment, mask in chosen.items():
+        picked[segment] = mask & (gains[segment] > least)
+        equals = np.flatnonzero(mask & (gains[segment] == least))
+        if least == SURE:
+            left = len(equals)
+        picked[segment][equals[:left]] = True
+        left -= min(left, len(equals))
+    return picked
 
 
 def read_first_stage(folder: Path, before: FirstStage | None = None) -> FirstStage | None:

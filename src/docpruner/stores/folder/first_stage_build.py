@@ -140,14 +140,17 @@ class FirstStageBuilder:
             last = int(rest[2][0]) if len(rest[2]) else rows
             labels, error = self._labelled(centroids, segment, rows, some, progress)
             lists = InvertedLists.of(labels, some[3], len(centroids))
+            codes = np.zeros(last - first, np.uint16)
+            codes[_rows_of(some[2], some[3]) - first] = labels
             if grows is None:
-                write_block(place, segment, (first, last), some, lists, error)
+                write_block(place, segment, (first, last), some, lists, codes, error)
             else:
+                codes = np.concatenate([grows.codes, codes])
                 both = lists.after(grows.lists)
                 joined = map(np.concatenate, zip(grows.columns, some, strict=True))
                 weights = (grows.last - grows.first, last - grows.last)
                 mixed = float(np.average([grows.error, error], weights=weights))
-                write_block(place, segment, (grows.first, last), tuple(joined), both, mixed)
+                write_block(place, segment, (grows.first, last), tuple(joined), both, codes, mixed)
             if not len(rest[2]):
                 return
             first, columns, grows = last, rest, None

@@ -2,7 +2,8 @@
 
     first_stage/00000001/centroids          one folder for each training, the last one counts
     first_stage/00000001/00000007-0-90210   the lists of the pages in rows 0 to 90210 of segment 7,
-                                            with the columns by which they are found
+                                            with the columns by which they are found, and the
+                                            centroid of every row
     first_stage/00000001/tuning-1f2e3d4c    how many candidates, and what was measured with them
 
 A page of a segment never moves nor changes, so what is written of it stays true; who uses it asks
@@ -32,6 +33,7 @@ from docpruner.stores.folder.segments import sync_folder
 from docpruner.stores.records import Tuning
 
 Numbers = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.uint16]
 Columns = tuple[Numbers, ...]  # those of COLUMNS
 
 Stamp = tuple[str, int]  # of a file: its name, and when it was written
@@ -49,6 +51,7 @@ class Block:
     last: int  # the row after
     columns: Columns  # by start
     lists: InvertedLists
+    codes: Codes  # the centroid of every row; 0 where a row is no page's
     error: float  # as of the centroids
     stamp: Stamp
 
@@ -87,6 +90,7 @@ def write_block(
     span: tuple[int, int],
     columns: Columns,
     lists: InvertedLists,
+    codes: Codes,
     error: float,
 ) -> None:
     """In the place of those that it covers."""
@@ -94,7 +98,7 @@ def write_block(
     arrays: dict[str, Array] = {
         name: each.astype(np.uint32) for name, each in zip(COLUMNS, columns, strict=True)
     }
-    arrays |= {"offsets": lists.offsets, "pages": lists.pages}
+    arrays |= {"offsets": lists.offsets, "pages": lists.pages, "codes": codes}
     path = place / f"{segment:08d}-{first}-{last}"
     write_arrays(path, {"error": error}, arrays)
     for other, (of, begin, end) in _block_paths(place):
@@ -131,12 +135,13 @@ def _read_block(
     file = read_arrays(path)
     file.check(COLUMNS)
     document, number, start, vectors = (file.arrays[name].astype(np.int64) for name in COLUMNS)
-    offsets, pages = file.arrays["offsets"], file.arrays["pages"]
-    if len(offsets) != centroids + 1:
+    offsets, pages, codes = (file.arrays[name] for name in ("offsets", "pages", "codes"))
+    if len(offsets) != centroids + 1 or len(codes) != last - first:
         raise DamagedIndexError(f"{path} is of other centroids")
     lists = InvertedLists(offsets, pages, len(start))
     error = float(file.values["error"])
-    return Block(segment, first, last, (document, number, start, vectors), lists, error, stamp)
+    columns = (document, number, start, vectors)
+    return Block(segment, first, last, columns, lists, codes, error, stamp)
 
 
 def _block_paths(place: Path) -> Iterator[tuple[Path, tuple[int, int, int]]]:

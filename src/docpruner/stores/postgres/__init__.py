@@ -8,6 +8,8 @@ page_record.py           a page as the tables have it, and its checksum
 document_choice.py       the documents and pages that a filter allows, in SQL
 page_stream.py           pages streamed from the server and scored, in bounded memory
 full_text.py             pages by their words
+candidate_lists.py       the first stage: which pages are worth an exact score
+candidate_building.py    how it is made
 postgres_reader.py       one moment of an index
 postgres_writer.py       changes to it
 postgres_health.py       what it holds, and whether its bytes are the ones written

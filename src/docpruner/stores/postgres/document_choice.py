@@ -20,7 +20,8 @@ class Choice(NamedTuple):
 
 
 def chosen_pages(connection: Connection, which: Filter) -> Choice:
-    where, values = "NOT d.incoming", []
+    where = "NOT d.incoming"
+    values: list[Any] = []
     if which.documents or which.metadata:
         where += " AND p.document = ANY(%s)"
         values.append(_allowed(connection, which))
@@ -49,7 +50,8 @@ def _allowed(connection: Connection, which: Filter) -> list[int]:
 
 def _narrowed(which: Filter) -> tuple[str, list[Any]]:
     """A condition that is met by all documents which the filter allows, and by few others."""
-    conditions, values = "", []
+    conditions = ""
+    values: list[Any] = []
     patterns = [normalize("NFC", each) for each in which.documents]
     if patterns and not any(map(glob.has_magic, patterns)):
         conditions += f" AND {LAST_PART} = ANY(%s)"

@@ -76,7 +76,7 @@ def ranked(
     together = Asked.of(queries, settings.codec, settings.dim)
     alone = [Asked.of([query], settings.codec, settings.dim) for query in queries]
     wanted = None if among is None else [np.array(sorted(ids), np.int64) for ids in among]
-    for block in _blocks(connection, settings, choice):
+    for block in blocks(connection, settings, choice):
         if wanted is None:
             for best, scores in zip(leaders, _scores(together, block), strict=True):
                 best.add(scores, block.places)
@@ -101,7 +101,7 @@ def _scores(asked: Asked, block: Block) -> FloatArray:
         raise
 
 
-def _blocks(connection: Connection, settings: Settings, choice: Choice) -> Iterator[Block]:
+def blocks(connection: Connection, settings: Settings, choice: Choice) -> Iterator[Block]:
     """The server has a cursor, of which the client fetches some rows at a time."""
     with (
         closing(connection.cursor("ranking", binary=True)) as cursor,

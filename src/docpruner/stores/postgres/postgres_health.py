@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from docpruner.stores.totals import summed_up
 
 AT_ONCE = 100  # pages
 
-EMPTY = 180_224  # bytes of an index without pages
+EMPTY = 204_800  # bytes of an index without pages
 PER_PAGE, PER_DOCUMENT = 200, 600
 VECTORS, DETAILS, LEXEMES = 1.1, 1.2, 3.0
 """Bytes in tables and indexes, counted: for each entry, and for each byte of data."""
@@ -28,9 +29,17 @@ SIZE = """SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_c
         (SELECT relnamespace FROM pg_class WHERE oid = 'state'::regclass)"""
 DATA = """SELECT
     (SELECT coalesce(sum(vectors::bigint), 0) FROM pages),
-    (SELECT coalesce(sum(octet_length(map) + octet_length(words)), 0) FROM page_details),
+    (SELECT coalesce(sum(octet_length(map)), 0) FROM page_details),
+    (SELECT coalesce(sum(octet_length(words)), 0) FROM page_details),
     (SELECT coalesce(sum(pg_column_size(lexemes)), 0) FROM page_lexemes),
     (SELECT coalesce(sum(octet_length(name) + octet_length(metadata) * 2), 0) FROM documents)"""
+
+
+class Besides(NamedTuple):
+    """Bytes of all but the vectors, and those of them that are words."""
+
+    all: int
+    text: int
 
 
 def measure(connection: Connection, settings: Settings) -> Stats:
@@ -43,8 +52,12 @@ def measure(connection: Connection, settings: Settings) -> Stats:
         "SELECT count(*), coalesce(sum(pages), 0)::bigint FROM documents WHERE NOT incoming"
     ).fetchall()
     ((size,),) = run(SIZE).fetchall()
+    ((texts,),) = run(
+        "SELECT count(*) FROM page_details t JOIN pages p ON p.id = t.page "
+        "JOIN documents d ON d.id = p.document WHERE NOT d.incoming AND t.words <> ''"
+    ).fetchall()
     vectors, special, patches, silent = np.array(pages, np.int64).reshape(-1, 4).T
-    besides, empty = _besides(connection, settings, len(pages), documents)
+    besides = _besides(connection, settings, len(pages), documents)
     return summed_up(
         settings,
         vectors,
@@ -54,21 +67,22 @@ def measure(connection: Connection, settings: Settings) -> Stats:
         documents=documents,
         expected_pages=expected,
         bytes_on_disk=size,
-        bytes_besides=besides,
-        bytes_empty=empty,
+        bytes_besides=besides.all,
+        bytes_empty=EMPTY,
+        pages_with_text=texts,
+        bytes_of_text=besides.text,
     )
 
 
-def _besides(
-    connection: Connection, settings: Settings, pages: int, documents: int
-) -> tuple[int, int]:
-    """What all but the vectors takes once the room of what was removed is used again, and what an
-    index without pages takes. The server can't say the former: it is estimated."""
-    ((vectors, details, lexemes, entries),) = connection.execute(DATA).fetchall()
-    of_vectors = int(vectors) * settings.row_bytes
-    around = pages * PER_PAGE + documents * PER_DOCUMENT + int(entries)
-    data = of_vectors * (VECTORS - 1) + int(details) * DETAILS + int(lexemes) * LEXEMES
-    return EMPTY + around + round(data), EMPTY
+def _besides(connection: Connection, settings: Settings, pages: int, documents: int) -> Besides:
+    """The server can't say what tables take once the room of what was removed is used again: it is
+    estimated from what they hold."""
+    (row,) = connection.execute(DATA).fetchall()
+    vectors, maps, words, lexemes, entries = map(int, row)
+    text = round(words * DETAILS + lexemes * LEXEMES)
+    around = pages * PER_PAGE + documents * PER_DOCUMENT + entries
+    data = vectors * settings.row_bytes * (VECTORS - 1) + maps * DETAILS
+    return Besides(EMPTY + around + round(data) + text, text)
 
 
 def damages(

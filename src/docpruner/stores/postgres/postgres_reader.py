@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from docpruner.errors import DamagedIndexError
+from docpruner.stores.postgres.candidate_lists import Stages, candidates_of
 from docpruner.stores.postgres.document_choice import Choice, chosen_pages
 from docpruner.stores.postgres.full_text import ranked_by_text
 from docpruner.stores.postgres.page_record import PAGES, PageRecord
@@ -18,6 +19,7 @@ from docpruner.stores.postgres.postgres_schema import Connection, State, read_se
 from docpruner.stores.ranking import best_pages
 from docpruner.stores.records import (
     DocumentEntry,
+    FirstStageState,
     KnownDocument,
     PageName,
     RankedPage,
@@ -33,9 +35,11 @@ ENTRIES = "SELECT name, pages, metadata, content FROM documents WHERE NOT incomi
 class PostgresReader:
     """Made by `PostgresStore.reader`, with a connection of its own as long as it is used."""
 
-    def __init__(self, address: Address, connection: Connection, state: State) -> None:
+    def __init__(
+        self, address: Address, connection: Connection, state: State, stages: Stages
+    ) -> None:
         self._address, self._connection = address, connection
-        self._state = state
+        self._state, self._stages = state, stages
 
     @property
     def version(self) -> Hashable:
@@ -117,13 +121,16 @@ class PostgresReader:
         which: Filter,
         among: Sequence[Collection[PageName]] | None = None,
         *,
-        exact: bool = True,  # noqa: ARG002  # it always is
-        candidates: int | None = None,  # noqa: ARG002
+        exact: bool = True,
+        candidates: int | None = None,
     ) -> list[list[RankedPage]]:
         choice = chosen_pages(self._connection, which)
-        ids = None
+        ids: Sequence[Collection[int]] | None = None
         if among is not None:
             ids = [self._ids(pages) for pages in among]
+        elif not exact:
+            ids = self._candidates(queries, k, choice, candidates, filtered=which != Filter())
+        if ids is not None:
             every = sorted({page for pages in ids for page in pages})
             choice = Choice(f"{choice.where} AND p.id = ANY(%s)", [*choice.values, every])
         try:
@@ -136,6 +143,26 @@ class PostgresReader:
     def rank_text(self, query: str, k: int, which: Filter) -> list[RankedPage]:
         choice = chosen_pages(self._connection, which)
         return ranked_by_text(self._connection, query, k, choice)
+
+    def _candidates(
+        self,
+        queries: Sequence[FloatArray],
+        k: int,
+        choice: Choice,
+        candidates: int | None,
+        *,
+        filtered: bool,
+    ) -> list[list[int]] | None:
+        stage = self._stages.read(self._connection)
+        if stage is None:
+            return None
+        wanted = stage.wanted(k, candidates)
+        chosen = candidates_of(self._connection, stage, queries, wanted, choice, filtered=filtered)
+        return None if chosen is None else [each.tolist() for each in chosen]
+
+    def first_stage(self) -> FirstStageState | None:
+        stage = self._stages.read(self._connection)
+        return None if stage is None else stage.state(self._connection)
 
     def _named(self, leaders: Sequence[Leaders], k: int) -> list[list[RankedPage]]:
         documents = {int(row) for best in leaders for row in best.places[:, 1]}

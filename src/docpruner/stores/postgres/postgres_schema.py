@@ -78,6 +78,22 @@ CREATE TABLE page_lexemes (     -- of pages with text, to search it
     lexemes tsvector NOT NULL
 );
 CREATE INDEX page_lexemes_by_lexeme ON page_lexemes USING gin (lexemes);
+CREATE TABLE first_stage (      -- one row, if there is one
+    made uuid NOT NULL DEFAULT gen_random_uuid(),
+    cells bytea NOT NULL,           -- of centroids: arrays of little-endian numbers
+    edges bytea NOT NULL,
+    points bytea NOT NULL,
+    trained_error double precision NOT NULL,
+    error double precision NOT NULL,    -- of the vectors in the lists
+    vectors bigint NOT NULL,        -- in the lists
+    covered bigint NOT NULL,        -- pages up to this id are in the lists
+    tuning text                     -- JSON, if it was measured
+);
+CREATE TABLE first_stage_lists (
+    centroid integer PRIMARY KEY,
+    pages bytea NOT NULL            -- ids of those that own it, of four bytes each
+);
+ALTER TABLE first_stage_lists ALTER pages SET STORAGE EXTERNAL;
 """
 
 

@@ -11,6 +11,7 @@ from psycopg import errors, sql
 
 from docpruner.errors import IndexBusyError, IndexWriteError
 from docpruner.stores.contract import WAIT, Progress
+from docpruner.stores.postgres.candidate_lists import Stages
 from docpruner.stores.postgres.postgres_connections import Connections, connect
 from docpruner.stores.postgres.postgres_errors import postgres_errors
 from docpruner.stores.postgres.postgres_health import damages
@@ -25,10 +26,10 @@ from docpruner.stores.postgres.postgres_schema import (
     read_state,
 )
 from docpruner.stores.postgres.postgres_writer import PostgresWriter
-from docpruner.stores.records import Damage
+from docpruner.stores.records import Damage, FirstStageState, Tuning
 from docpruner.stores.settings import Settings
 
-TABLES = ("documents", "pages", "page_details", "page_lexemes")
+TABLES = ("documents", "pages", "page_details", "page_lexemes", "first_stage_lists")
 
 
 class PostgresStore:
@@ -38,6 +39,7 @@ class PostgresStore:
     def __init__(self, address: Address) -> None:
         self._address = address
         self._connections = Connections(address)
+        self._stages = Stages()
         try:
             with self.reader() as reader:
                 _ = reader.settings
@@ -93,12 +95,12 @@ class PostgresStore:
             postgres_errors(self._address),
             self._connections.reading() as (connection, state),
         ):
-            yield PostgresReader(self._address, connection, state)
+            yield PostgresReader(self._address, connection, state, self._stages)
 
     @contextmanager
     def writer(self, wait: float = WAIT) -> Iterator[PostgresWriter]:
         with self._locked(wait) as connection:
-            yield PostgresWriter(self._address, connection)
+            yield PostgresWriter(self._address, connection, self._stages)
 
     @contextmanager
     def _locked(self, wait: float) -> Iterator[Connection]:
@@ -132,6 +134,20 @@ class PostgresStore:
         finally:
             with suppress(psycopg.OperationalError):
                 connection.execute("SELECT set_config('lock_timeout', '0', false)")
+
+    def first_stage(self) -> FirstStageState | None:
+        with self.reader() as reader:
+            return reader.first_stage()
+
+    def update_first_stage(
+        self, *, renew: bool = False, wait: float = WAIT, progress: Progress | None = None
+    ) -> None:
+        with self.writer(wait) as writer:
+            writer.update_first_stage(renew=renew, progress=progress)
+
+    def tune_first_stage(self, tuning: Tuning, *, wait: float = WAIT) -> None:
+        with self.writer(wait) as writer:
+            writer.tune_first_stage(tuning)
 
     def verify(
         self, *, isolate: bool = True, wait: float = WAIT, progress: Progress | None = None

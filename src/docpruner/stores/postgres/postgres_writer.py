@@ -11,6 +11,8 @@ from typing import Any
 from docpruner.errors import DamagedIndexError
 from docpruner.stores.contract import Progress
 from docpruner.stores.page_map_bytes import pack
+from docpruner.stores.postgres import candidate_building
+from docpruner.stores.postgres.candidate_lists import Stages
 from docpruner.stores.postgres.document_choice import facts_of
 from docpruner.stores.postgres.full_text import insert_lexemes
 from docpruner.stores.postgres.page_record import (
@@ -23,7 +25,7 @@ from docpruner.stores.postgres.postgres_errors import postgres_errors
 from docpruner.stores.postgres.postgres_health import changed_documents
 from docpruner.stores.postgres.postgres_location import Address
 from docpruner.stores.postgres.postgres_schema import Connection, read_settings, write_settings
-from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage
+from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage, Tuning
 from docpruner.stores.settings import Settings
 from docpruner.types import Metadata
 
@@ -44,8 +46,9 @@ DETAIL_TYPES = ("int8", "bytea", "bytea")
 class PostgresWriter:
     """Changes an index; made by `PostgresStore.writer`, which holds the lock."""
 
-    def __init__(self, address: Address, connection: Connection) -> None:
+    def __init__(self, address: Address, connection: Connection, stages: Stages) -> None:
         self._address, self._connection = address, connection
+        self._stages = stages
         self.settings = read_settings(connection)
 
     # ------------------------------------------------------------------ documents
@@ -65,6 +68,8 @@ class PostgresWriter:
                 if part.finished:
                     self._finish(document, name)
             self._insert(new)
+        with postgres_errors(self._address, writing=True):
+            candidate_building.keep_up(self._connection, self.settings, self._stages)
 
     def delete(self, documents: Iterable[str]) -> None:
         with self._change():
@@ -208,8 +213,19 @@ class PostgresWriter:
                         done += 1
                         if progress is not None:
                             progress(done, total)
+            candidate_building.drop(self._connection)
             write_settings(self._connection, settings)
         self.settings = settings
+
+    def update_first_stage(self, *, renew: bool, progress: Progress | None) -> None:
+        with postgres_errors(self._address, writing=True):
+            candidate_building.update(
+                self._connection, self.settings, self._stages, renew=renew, progress=progress
+            )
+
+    def tune_first_stage(self, tuning: Tuning) -> None:
+        with postgres_errors(self._address, writing=True):
+            candidate_building.tune(self._connection, tuning)
 
     def _rewrite_page(self, record: PageRecord, change: Callable[[StoredPage], StoredPage]) -> None:
         if not record.is_whole:

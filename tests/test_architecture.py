@@ -41,12 +41,15 @@ ROOMS = {
         *("pipeline", "stores", "pages", "encoders", "reduce", "maxsim", "codecs", "pictures"),
         *("explain", "cores", *VALUES),
     },
-    "integrations": {"encoders", "reduce", "stores", "codecs", "maxsim", "types", "errors"},
+    "integrations": {
+        *("encoders", "reduce", "stores", "codecs", "maxsim", "facade", "search", "pages"),
+        *("pipeline", "explain", "web", "word_forms", *VALUES),
+    },
     "doctor": {"maxsim", "errors", "cores"},
     "web": {"outside_text", "facade", "explain", "search", "pipeline", "stores", "pages", *VALUES},
     "cli": {
         *("facade", "explain", "evaluate", "web", "search", "pipeline", "stores", "pages"),
-        "outside_text",
+        *("outside_text", "integrations"),
         *("encoders", "reduce", "codecs", "doctor", *VALUES),
     },
     "__init__": {"facade", "reduce", "encoders", "pipeline", *VALUES},

@@ -48,9 +48,10 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Change:
-    """What a route may do that is marked by `changes_index`."""
+    """What a route may do that is marked by `changes_index` or `decides_itself`."""
 
-    takes_files: bool
+    takes_files: bool = False
+    needs_permission: bool = True
 
 
 def changes_index(*, takes_files: bool = False) -> Callable[[Endpoint], Endpoint]:
@@ -64,6 +65,12 @@ def changes_index(*, takes_files: bool = False) -> Callable[[Endpoint], Endpoint
         return endpoint
 
     return marked
+
+
+def decides_itself(endpoint: Endpoint) -> Endpoint:
+    """Mark the route of a protocol that asks everything by POST, and has permissions of its own."""
+    endpoint.__dict__[MARK] = Change(needs_permission=False)
+    return endpoint
 
 
 class Guard:
@@ -120,7 +127,7 @@ class Guard:
         change = next((mark for mark in marks if isinstance(mark, Change)), None)
         if change is None:
             raise Refused(403, f"{scope['method']} is not allowed here")
-        if not self._options.allow_changes:
+        if change.needs_permission and not self._options.allow_changes:
             raise Refused(403, "changes are not allowed; start the server with --allow-changes")
         return change
 

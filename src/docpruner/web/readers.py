@@ -110,14 +110,13 @@ class PageWords:
     def _of_file(
         self, entry: DocumentEntry, numbers: Sequence[int], until: float
     ) -> dict[Place, tuple[Word, ...]]:
-        path = entry.name
         try:
             state = self._files.state(entry)
             kept = {number: self._kept.get((state, number)) for number in numbers}
             missing = [number for number, words in kept.items() if words is None]
             while missing and time.monotonic() < until:
                 some, missing = missing[:AT_ONCE], missing[AT_ONCE:]
-                pages = self._read(path, some)
+                pages = self._read(state.path, some)
                 if self._files.state(entry) != state:  # somebody was at it meanwhile
                     return {}
                 for number, page in zip(some, pages, strict=True):
@@ -125,7 +124,7 @@ class PageWords:
                     self._kept.put((state, number), kept[number] or ())
         except (PageError, Refused):
             return {}
-        return {(path, number): words for number, words in kept.items() if words is not None}
+        return {(entry.name, number): words for number, words in kept.items() if words is not None}
 
     def _read(self, path: str, numbers: Sequence[int]) -> list[Page | PageError]:
         """A file that can't be opened is remembered as one without words."""

@@ -43,7 +43,8 @@ ROOMS = {
     },
     "integrations": {
         *("encoders", "reduce", "stores", "codecs", "maxsim", "facade", "search", "pages"),
-        *("pipeline", "explain", "web", "word_forms", *VALUES),
+        *("pipeline", "explain", "web", "word_forms", "outside_text"),
+        *VALUES,
     },
     "doctor": {"maxsim", "errors", "cores"},
     "web": {"outside_text", "facade", "explain", "search", "pipeline", "stores", "pages", *VALUES},

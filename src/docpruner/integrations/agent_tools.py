@@ -11,7 +11,7 @@ from anyio import from_thread
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp_types import CallToolResult, ImageContent, TextContent
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from docpruner.errors import (
     DamagedIndexError,
@@ -71,16 +71,18 @@ class Tools:
         ] = None,
         pages: Annotated[str | None, Field(description="Only these: 7, 3-10, 3- or -10.")] = None,
         metadata: Annotated[Metadata, Field(description="Only documents with these.")] = None,
-    ) -> SearchResult:
+    ) -> Annotated[CallToolResult, SearchResult]:
         """Find the pages that best answer a query, with a snippet and where on them it matches."""
-        return await self._run(
+        return await self._answer(
             self._pools.search,
             lambda: self._view.search(query, k, mode, document, pages, metadata),
         )
 
-    async def page_text(self, document: Name, page: PageNumber) -> PageTextResult:
+    async def page_text(
+        self, document: Name, page: PageNumber
+    ) -> Annotated[CallToolResult, PageTextResult]:
         """Read the text of a page, line by line."""
-        return await self._run(self._pools.light, lambda: self._view.text(document, page))
+        return await self._answer(self._pools.light, lambda: self._view.text(document, page))
 
     async def page_image(
         self,
@@ -113,15 +115,15 @@ class Tools:
         ] = None,
         offset: Annotated[int, Field(ge=0)] = 0,
         limit: Annotated[int, Field(ge=1, le=500)] = 100,
-    ) -> DocumentsResult:
+    ) -> Annotated[CallToolResult, DocumentsResult]:
         """List the documents of the index, by name."""
-        return await self._run(
+        return await self._answer(
             self._pools.light, lambda: self._view.documents(match, offset, limit)
         )
 
-    async def stats(self) -> IndexStats:
+    async def stats(self) -> Annotated[CallToolResult, IndexStats]:
         """What the index holds, and what it takes."""
-        return await self._run(self._pools.light, self._view.stats)
+        return await self._answer(self._pools.light, self._view.stats)
 
     async def add(
         self,
@@ -132,7 +134,7 @@ class Tools:
         context: Context[Any, Any],
         ocr: Annotated[bool, Field(description="Recognise the words of scans; slow.")] = False,
         metadata: Annotated[Metadata, Field(description="To filter by later.")] = None,
-    ) -> AddResult:
+    ) -> Annotated[CallToolResult, AddResult]:
         """Add files to the index, or bring it up to date with them."""
 
         def progress(report: AddReport) -> None:
@@ -141,19 +143,21 @@ class Tools:
             from_thread.run(context.report_progress, min(report.share, 1.0), 1.0, message)
 
         changes = self._allowed()
-        return await self._run(self._adding, lambda: changes.add(paths, ocr, metadata, progress))
+        return await self._answer(self._adding, lambda: changes.add(paths, ocr, metadata, progress))
 
     async def delete(
         self, documents: Annotated[list[Name], Field(min_length=1, max_length=100)]
-    ) -> DeleteResult:
+    ) -> Annotated[CallToolResult, DeleteResult]:
         """Take documents out of the index. Their files stay where they are."""
         changes = self._allowed()
-        return await self._run(self._pools.light, lambda: changes.delete(documents))
+        return await self._answer(self._pools.light, lambda: changes.delete(documents))
 
     async def text_resource(self, document: str, page: int) -> str:
         """The text of a page."""
         with _for_resources():
-            return (await self.page_text(document, page)).text
+            return (
+                await self._run(self._pools.light, lambda: self._view.text(document, page))
+            ).text
 
     async def image_resource(self, document: str, page: int) -> bytes:
         """A page as a PNG."""
@@ -167,6 +171,15 @@ class Tools:
         if self._changes is None:
             raise ToolError("changes are not allowed; start docpruner mcp with --allow-changes")
         return self._changes
+
+    async def _answer(self, pool: BoundedPool, work: Callable[[], BaseModel]) -> CallToolResult:
+        """Structured, and as JSON for clients that know text only; without the SDK's line breaks,
+        which would double what a model has to read."""
+        result = await self._run(pool, work)
+        return CallToolResult(
+            content=[TextContent(type="text", text=result.model_dump_json())],
+            structured_content=result.model_dump(mode="json"),
+        )
 
     async def _run(self, pool: BoundedPool, work: Callable[[], T]) -> T:
         try:

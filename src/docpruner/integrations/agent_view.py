@@ -25,6 +25,7 @@ from docpruner.integrations.agent_results import (
     PageTextResult,
     SearchResult,
 )
+from docpruner.outside_text import visible
 from docpruner.search.filters import matching, read_pages
 from docpruner.stores.records import DocumentEntry
 from docpruner.types import Mode, is_named
@@ -63,11 +64,11 @@ class AgentView:
         self.index, self.view = index, IndexView(index)
         self.tells_paths = tells_paths
         self._drawings = Drawings(self.view.files)
-        self._pictures = PictureFolder()
+        self.pictures = PictureFolder()
 
     def close(self) -> None:
         with ExitStack() as stack:
-            for part in (self.view, self._drawings, self._pictures):
+            for part in (self.view, self._drawings, self.pictures):
                 stack.callback(part.close)
 
     # ------------------------------------------------------------------ documents
@@ -153,7 +154,7 @@ class AgentView:
             document=names.name_of(hit.document),
             page=hit.page,
             score=round(hit.score, 4),
-            snippet=self._with_words(hit).snippet(SNIPPET),
+            snippet=visible(self._with_words(hit).snippet(SNIPPET)),
             boxes=_boxes(hit),
             metadata=json_values(hit.metadata),
             uri=_uri(hit.document, hit.page),
@@ -179,7 +180,7 @@ class AgentView:
 
     def text(self, document: str, number: int) -> PageTextResult:
         entry = self.entry(document)
-        text = text_of(self.view.words(document_id(entry.name), number))
+        text = self._text(document_id(entry.name), number)
         left = len(text) - LONGEST_TEXT
         return PageTextResult(
             document=self.view.documents().name_of(entry.name),
@@ -205,7 +206,7 @@ class AgentView:
         name = self.view.documents().name_of(entry.name)
         lines = [f"{name}, page {number} of {entry.pages}, {size[0]} × {size[1]} pixels"]
         if self.tells_paths:
-            saved = self._pictures.save(f"{PurePath(name).stem[:60]}-p{number}-{tag}.png", png)
+            saved = self.pictures.save(f"{PurePath(name).stem[:60]}-p{number}-{tag}.png", png)
             lines += [] if saved is None else [f"picture: {saved}"]
             lines.append(f"document: {self._file(entry.name)}")
         return PagePicture(png, "\n".join([*lines, *self._told(key, number, query)]))
@@ -213,13 +214,17 @@ class AgentView:
     def _told(self, key: str, number: int, query: str | None) -> list[str]:
         """The page in words: what answers the query, or how it begins."""
         if query is None:
-            text = text_of(self.view.words(key, number))
+            text = self._text(key, number)
             more = " …" if len(text) > CAPTION else ""
             return [f"text: {text[:CAPTION]}{more}"] if text else ["text: none"]
         hit = self._with_words(self.view.hit_on(query, key, number))
         matched = ", ".join(f"{word} → {found}" for word, found in matched_words(hit))
         snippet = hit.snippet(CAPTION)
-        return [f"lit: {matched}", *([f"text: {snippet}"] if snippet else [])]
+        return [visible(line) for line in (f"lit: {matched}", f"text: {snippet}")]
+
+    def _text(self, key: str, number: int) -> str:
+        """Without codes that some terminal would obey, and with no half of a character."""
+        return visible(text_of(self.view.words(key, number)), lines=True)
 
     def _file(self, name: str) -> str | None:
         return self.index.file_of(name) if self.tells_paths else None

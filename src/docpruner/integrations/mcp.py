@@ -5,11 +5,14 @@ Importing this needs the `mcp` extra.
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from importlib.metadata import version
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from mcp.server import MCPServer
@@ -54,7 +57,10 @@ class AgentServer:
     ) -> None:
         self.view = AgentView(index, tells_paths=tells_paths)
         self.protocol: MCPServer[Any] = MCPServer(
-            "docpruner", version=version("docpruner"), instructions=INSTRUCTIONS
+            "docpruner",
+            version=version("docpruner"),
+            instructions=INSTRUCTIONS,
+            log_level="WARNING",
         )
         changes = AgentChanges(self.view, folders) if folders else None
         _register(self.protocol, Tools(self.view, changes), changes=changes is not None)
@@ -66,6 +72,8 @@ class AgentServer:
         meanwhile; if it can't be, whoever searches is told.
         """
         threading.Thread(target=self._warm_up, daemon=True).start()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._end)
         try:
             self.protocol.run("stdio")
         finally:
@@ -92,6 +100,12 @@ class AgentServer:
         app.state.on_exit = ExitStack()
         app.state.on_exit.callback(self.view.close)
         return app
+
+    def _end(self, number: int, _: FrameType | None) -> None:
+        """At once: the thread that waits for input would hold up an orderly end. What an index was
+        given and has committed is safe from that."""
+        self.view.pictures.close()
+        os._exit(128 + number)
 
     def _warm_up(self) -> None:
         with suppress(DocPrunerError):

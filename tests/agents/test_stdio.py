@@ -3,9 +3,11 @@
 import base64
 import io
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -208,44 +210,60 @@ def test_resources_that_are_not_there(session):
     assert "root:" not in session.errors["docpruner://page/%2Fetc%2Fpasswd/1"]
 
 
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+
+
+@contextmanager
+def spoken_to(index: Path, *lines: str, env: dict[str, str] | None = None):
+    """The process and what it has answered by id, after a greeting and these lines."""
+    started = command(index, env=env)
+    greeting = [
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+    ]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(
+        [started.command, *started.args], text=True, env=started.env, **pipes
+    ) as process:
+        try:
+            process.stdin.write("\n".join([*greeting, *lines]) + "\n")
+            process.stdin.flush()
+            answers = {}
+            while 2 not in answers:
+                answer = json.loads(process.stdout.readline())
+                answers[answer.get("id")] = answer
+            yield process, answers
+        finally:
+            process.kill()
+
+
+def call(tool: str, **arguments: object) -> str:
+    params = {"name": tool, "arguments": arguments}
+    return json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params})
+
+
 def test_standard_output_holds_the_protocol_alone(samples_index):
     """Whatever is sent: also what is no message, and a page that is not there."""
-    hello = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "t", "version": "1"},
-    }
-    gone = {"name": "page_text", "arguments": {"document": "nowhere.pdf", "page": 1}}
-    lines = [
-        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
-        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        "this is no message",
-        json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": gone}),
-    ]
-    started = command(samples_index)
-    process = subprocess.Popen(
-        [started.command, *started.args],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=started.env,
-    )
-    try:
-        process.stdin.write("\n".join(lines) + "\n")
-        process.stdin.flush()
-        answers = {}
-        while 2 not in answers:
-            answer = json.loads(process.stdout.readline())
-            answers[answer.get("id")] = answer
+    lines = "this is no message", call("page_text", document="nowhere.pdf", page=1)
+    with spoken_to(samples_index, *lines) as (process, answers):
         rest, errors = process.communicate(timeout=20)
-    finally:
-        process.kill()
     assert answers[1]["result"]["serverInfo"]["name"] == "docpruner"
     assert "nowhere.pdf" in answers[2]["result"]["content"][0]["text"]
-    assert rest == ""
-    assert "Traceback" not in errors
-    assert process.returncode == 0
+    assert (rest, errors, process.returncode) == ("", "", 0)
+
+
+def test_a_signal_ends_it_though_nobody_closes_its_input(samples_index, tmp_path):
+    picture = call("page_image", document="site-plan.png", page=1)
+    with spoken_to(samples_index, picture, env={"TMPDIR": str(tmp_path)}) as (process, _):
+        assert len(list(tmp_path.glob("*/*.png"))) == 1
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 130
+        assert (process.stdout.read(), process.stderr.read()) == ("", "")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

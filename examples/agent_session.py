@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 
 from mcp import Client, StdioServerParameters
@@ -14,7 +15,9 @@ LONGEST = 400  # characters of an answer that are printed
 
 
 async def session(index: str, question: str) -> None:
-    command = StdioServerParameters(command=sys.executable, args=["-m", "docpruner", "mcp", index])
+    command = StdioServerParameters(
+        command=sys.executable, args=["-m", "docpruner", "mcp", index], env=dict(os.environ)
+    )
     async with Client(command) as client:
         listed = await client.list_tools()
         print("tools:", ", ".join(tool.name for tool in listed.tools))

@@ -3,6 +3,8 @@
 import base64
 import io
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -264,6 +266,23 @@ def test_a_signal_ends_it_though_nobody_closes_its_input(samples_index, tmp_path
         assert process.wait(timeout=10) == 130
         assert (process.stdout.read(), process.stderr.read()) == ("", "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_session_of_the_docs_is_what_the_example_prints(samples_index):
+    """But for paths, ids made from them, and scores."""
+    root = Path(__file__).parent.parent.parent
+    docs = (root / "docs" / "agents.md").read_text()
+    (shown,) = re.findall(r"^```console\n\$ .*?\n(.*?)^```", docs, re.MULTILINE | re.DOTALL)
+    printed = subprocess.run(
+        [sys.executable, root / "examples" / "agent_session.py", samples_index, QUERY],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": command(samples_index).env["PYTHONPATH"]},
+    ).stdout
+    steady = re.compile(r"^(?:tools: .*|> (?!resource).*|error: .*|lit: .*|.* × .* pixels)$", re.M)
+    assert steady.findall(printed) == steady.findall(shown)
+    assert len(steady.findall(shown)) >= 7
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,8 @@ main()
 COMMANDS = [
     *("index", "search", "list", "metadata", "stats", "delete", "compact", "verify", "prune"),
     *(
+        "copy",
+        "export",
         "tune",
         "explain",
         "serve",

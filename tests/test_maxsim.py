@@ -201,7 +201,7 @@ def test_pages_may_lie_anywhere_and_in_any_order(kernel):
     queries = [rng.normal(size=(3, 16)), rng.normal(size=(5, 16))]
     spans = np.array([[40, 60], [0, 1], [10, 25], [12, 20]])
     corpus = encode(vectors, "float32")
-    got = score_spans(Asked.of(queries, corpus), corpus, spans, kernel=kernel)
+    got = score_spans(Asked.of(queries, corpus.codec, 16), corpus, spans, kernel=kernel)
     wanted = [maxsim(query, [vectors[a:b] for a, b in spans]) for query in queries]
     assert got == pytest.approx(np.array(wanted), rel=1e-5)
 

@@ -50,9 +50,7 @@ def test_many_rows_are_shared_by_threads_and_equals_stand_in_their_order(monkeyp
 @pytest.mark.parametrize(("points", "each"), [(1, 1), (5, 5), (256, 1), (300, 4)])
 def test_nearest_are_the_points_at_the_least_distance(codec, points, each):
     dim = 32
-    lengths = np.linspace(0.5, 2, points)[
-        :, None
-    ]  # so that the nearest is no largest product
+    lengths = np.linspace(0.5, 2, points)[:, None]  # so that the nearest is no largest product
     centres = (unit_vectors(points, dim, seed=2) * lengths).astype(np.float32)
     corpus = encode(unit_vectors(90, dim, seed=3), codec)
     picks = np.array([89, 3, 3, 0, 41])

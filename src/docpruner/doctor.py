@@ -18,6 +18,8 @@ EXTRAS = (  # name, what it gives, the packages that must be there
     ("web", "docpruner serve", ("fastapi", "uvicorn")),
     ("mcp", "docpruner mcp, for agents", ("mcp",)),
     ("mteb", "a pruned model in mteb", ("mteb",)),
+    ("qdrant", "an index on a Qdrant server", ("qdrant-client",)),
+    ("qdrant-edge", "an index in Qdrant's engine, without a server", ("qdrant-edge-py",)),
 )
 
 

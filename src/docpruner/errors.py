@@ -18,6 +18,7 @@ DocPrunerError
 │   └── IndexClosedError it was closed
 ├── DamagedIndexError    an index whose files are damaged
 ├── BudgetError          a budget that can't be read, or can't be met
+├── ExportError          a file that an index can't be exported to
 ├── DataError            data to measure on that can't be used
 └── MissingExtraError    an optional dependency is not installed
 
@@ -121,6 +122,10 @@ class DamagedIndexError(DocPrunerError, RuntimeError):
 
 class BudgetError(DocPrunerError, ValueError):
     """A budget that can't be read, or that no setting meets."""
+
+
+class ExportError(DocPrunerError, ValueError):
+    """A file that an index can't be exported to."""
 
 
 class DeviceError(DocPrunerError, RuntimeError):

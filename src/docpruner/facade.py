@@ -34,6 +34,9 @@ from docpruner.pages.sources import Source
 from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.pipeline.budget import MILDEST, Budget, Choice
+from docpruner.pipeline.copying import CopyReport, copy_index
+from docpruner.pipeline.export_formats import ExportFormat
+from docpruner.pipeline.exporting import Exported, VectorNumbers, export_index
 from docpruner.pipeline.fit import listed_choices, prune_to
 from docpruner.pipeline.importance_check import named_for, require_importance
 from docpruner.pipeline.metadata import GivenMetadata, metadata_of
@@ -42,12 +45,22 @@ from docpruner.reduce import Reducer, reducer
 from docpruner.search.filters import matching
 from docpruner.search.searcher import Question, find, questions
 from docpruner.search.tuning import measured
-from docpruner.stores.contract import WAIT, Compactable, Progress, Reader, Staged, Store, Verifiable
+from docpruner.stores.contract import (
+    WAIT,
+    Compactable,
+    Progress,
+    Reader,
+    Staged,
+    Store,
+    Verifiable,
+    Versioned,
+)
 from docpruner.stores.locations import Location, create_store, open_store, store_exists
 from docpruner.stores.records import (
     Damage,
     DocumentEntry,
     FirstStageState,
+    IndexVersion,
     PageName,
     Stats,
     StoredPage,
@@ -163,6 +176,7 @@ class Index:
         *,
         encoder: Encoder | None = None,
         root: str | os.PathLike[str] | None = None,
+        version: int | None = None,
         device: str | None = None,
         trust_remote_code: bool = False,
         model_options: ModelOptions | None = None,
@@ -172,8 +186,12 @@ class Index:
         Its encoder is loaded by name when it is first needed, on `device` and with
         `trust_remote_code`, unless one of the same name is given as `encoder`. `root` is where the
         documents of an index that was made with a root lie now, if they were moved without it.
+        `version` is one of `versions()`, for a store that keeps them: the index as it was then,
+        which can be read only.
         """
         store = open_store(location)
+        if version is not None:
+            store = _at_version(store, version)
         index = cls(store, encoder)
         settings = index.settings
         if encoder is not None and not (
@@ -362,6 +380,11 @@ class Index:
         """What the index holds, what it takes, and what it would take unpruned."""
         with self._store.reader() as reader:
             return reader.stats()
+
+    def versions(self) -> list[IndexVersion]:
+        """The states that `Index.open(…, version=…)` can still read, the oldest first; none if the
+        store keeps only the latest."""
+        return list(self._store.versions()) if isinstance(self._store, Versioned) else []
 
     def file_of(self, document: str) -> str:
         """The path of a document's file; of one that was added from memory, its name."""
@@ -703,16 +726,73 @@ class Index:
             with self._store.writer(wait) as writer:
                 writer.set_budget(text)
 
+    def copy_to(
+        self,
+        location: Location,
+        *,
+        spec: str | None = None,
+        codec: CodecName | None = None,
+        delete_missing: bool = False,
+        wait: float = WAIT,
+        progress: Progress | None = None,
+    ) -> CopyReport:
+        """Copy the index into another store, which is made, or brought up to date if it is there.
+
+        Every page is read back and compared with what was written. A copy that was stopped goes on
+        where it was when it is made again.
+
+        location: as in `create`; an index there must have this one's encoder, and its spec and
+            codec unless you give others.
+        spec, codec: give the copy a stricter reduction or another codec, as `prune` would.
+        delete_missing: remove documents from the copy that this index does not have; otherwise the
+            report only lists them as `missing`. So several indexes can be copied into one.
+        wait: seconds to wait for another writer of the copy.
+        progress: told how many pages are done and of how many, while this index is verified, then
+            while it is copied.
+        """
+        return copy_index(
+            self._store,
+            location,
+            spec=spec,
+            codec=codec,
+            root=_stored_root(location, self.root or None),
+            delete_missing=delete_missing,
+            wait=wait,
+            progress=progress,
+        )
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: ExportFormat,  # noqa: A002  # as one says it
+        vectors: VectorNumbers = "float32",
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write all pages to a file, for a search engine that is no store of ours.
+
+        path: of the file, which is there when it is whole.
+        format: "parquet" (extra `lance`), "jsonl", or "vespa" for what Vespa is fed with.
+        vectors: "float32", "int8" with one scale for all, or "bits", signs, eight to a byte.
+        force: overwrite a file that is there.
+        progress: told how many pages are done and of how many.
+        """
+        return export_index(
+            self._store, path, format=format, vectors=vectors, force=force, progress=progress
+        )
+
     def compact(self, *, wait: float = WAIT, progress: Progress | None = None) -> int:
         """Give back the room of deleted and replaced pages; returns the bytes freed.
 
-        The first stage of a large index is renewed if it is damaged or has become old.
+        The first stage of a large index is renewed if it is damaged or has become old. A store that
+        keeps versions may give room back only when nobody can be reading the old ones any more.
         """
         before = self.stats().bytes_on_disk
         if isinstance(self._store, Compactable):
             self._store.compact(wait=wait, progress=progress)
         self._update_first_stage(wait, progress)
-        return before - self.stats().bytes_on_disk
+        return max(0, before - self.stats().bytes_on_disk)
 
     def first_stage(self) -> FirstStageState | None:
         """The first stage, by which a search chooses the pages that it scores; None if there is
@@ -773,6 +853,16 @@ def _one_of(reduction: str | Reducer | None, spec: str | None) -> str | Reducer 
     if reduction is not None and spec is not None:
         raise IndexStateError("reduction and spec are the same; give one of the two")
     return spec if reduction is None else reduction
+
+
+def _at_version(store: Store, version: int) -> Store:
+    with store:
+        if not isinstance(store, Versioned):
+            raise IndexStateError(
+                f"{store.location} keeps no older versions; open it without one (lance://… keeps "
+                "them)"
+            )
+        return store.at(version)
 
 
 def _stored_root(location: Location, root: str | os.PathLike[str] | None) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from docpruner.codecs import CODEC_NAMES, CodecName, Encoded
+from docpruner.codecs import CODEC_NAMES, LEVELS, CodecName, Encoded
 from docpruner.cores import usable_cores
 from docpruner.errors import ScoringError
 from docpruner.rotation import rotation
@@ -91,7 +91,7 @@ def score_pages(
     encoded = _as_encoded(corpus)
     bounds = _checked_offsets(offsets, len(encoded))
     spans = np.stack([bounds[:-1], bounds[1:]], axis=1)
-    asked = Asked.of(queries, encoded)
+    asked = Asked.of(queries, encoded.codec, encoded.dim)
     return score_spans(asked, encoded, spans, kernel=kernel, threads=threads)
 
 
@@ -107,13 +107,13 @@ class Asked:
         return len(self.offsets) - 1
 
     @classmethod
-    def of(cls, queries: Sequence[npt.ArrayLike], corpus: Encoded) -> Asked:
-        """For stored vectors like those of `corpus`: of its codec and dimension."""
-        tokens, offsets = _flat_queries(queries, corpus.dim)
-        if not corpus.is_rotated:
+    def of(cls, queries: Sequence[npt.ArrayLike], codec: CodecName, dim: int) -> Asked:
+        """For vectors that are stored in a codec."""
+        tokens, offsets = _flat_queries(queries, dim)
+        if codec not in LEVELS:
             return cls(tokens, offsets, tokens)
         # By BLAS a token's rounding would depend on how many others there are
-        return cls(tokens, offsets, np.einsum("td,rd->tr", tokens, rotation(corpus.dim)))
+        return cls(tokens, offsets, np.einsum("td,rd->tr", tokens, rotation(dim)))
 
 
 def score_spans(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 
 from docpruner.encoders.registry import Encoder
 from docpruner.errors import DocPrunerError
@@ -24,7 +23,7 @@ def main() -> None:
     say("ready")
     job = json.loads(sys.stdin.readline())
     try:
-        run(encoder, Path(job["index"]), job["do"], job.get("of", ""))
+        run(encoder, job["index"], job["do"], job.get("of", ""))
     except DocPrunerError as error:
         say(f"{type(error).__name__} {error}")
         sys.exit(3)
@@ -39,10 +38,10 @@ def _encoder(name: str) -> Encoder:
     return BuiltinEncoder(threads=1)
 
 
-def run(encoder: Encoder, folder: Path, do: str, of: str) -> None:
-    there = (folder / "catalogue.sqlite").exists()
-    index = Index.open(folder, encoder=encoder) if there else Index.create(folder, encoder=encoder)
-    with index:
+def run(encoder: Encoder, location: str, do: str, of: str) -> None:
+    there = Index.exists(location)
+    make = Index.open if there else Index.create
+    with make(location, encoder=encoder) as index:
         if do == "add":
             report = index.add(of, progress=told)
             assert report.problems == []

@@ -172,7 +172,7 @@ def run(
         sys.exit(INTERRUPTED)
     if table is not None:
         table.warn_of_unknown(entry.name for entry in documents)
-    view.done(report, index, ocr=ocr)
+    view.done(report, opened.location, ocr=ocr)  # not as typed, which may hold a password
     raise typer.Exit(EXIT_STATUS[report.outcome])
 
 

@@ -40,6 +40,13 @@ COMMANDS = {
         "Make an index smaller by a stricter spec, another codec or a budget, without encoding "
         "again.",
     ),
+    "copy": Source(
+        "copy_command:run",
+        "Copy an index into another store, or bring an earlier copy up to date.",
+    ),
+    "export": Source(
+        "export_command:run", "Write all pages of an index to a file, for other search engines."
+    ),
     "tune": Source(
         "tune:run",
         "Measure what the quick search of a large index misses, and set how far it looks.",

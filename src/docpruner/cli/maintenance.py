@@ -104,7 +104,7 @@ def verify(
     elif not damages:
         console().print(f"[green]no damage[/] in {counted(pages, 'page')}")
     else:
-        _show_damages(damages, index, report_only=report_only)
+        _show_damages(damages, opened.location, report_only=report_only)
     raise typer.Exit(DAMAGED if damages else 0)
 
 

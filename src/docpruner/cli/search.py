@@ -60,6 +60,12 @@ def run(
         Path | None,
         typer.Option("--save-images", metavar="FOLDER", help="Save a picture of every hit."),
     ] = None,
+    version: Annotated[
+        int | None,
+        typer.Option(
+            "--version", metavar="N", help="The index as it was, in a store that keeps versions."
+        ),
+    ] = None,
     device: DeviceOption = None,
     trust_remote_code: TrustOption = False,
     json: JsonOption = False,
@@ -78,7 +84,9 @@ def run(
     from docpruner.cli.hit_tables import show_hits, views_of
     from docpruner.facade import Index
 
-    with Index.open(index, device=device, trust_remote_code=trust_remote_code) as opened:
+    with Index.open(
+        index, version=version, device=device, trust_remote_code=trust_remote_code
+    ) as opened:
         hits = opened.search(
             read_query(query),
             k,

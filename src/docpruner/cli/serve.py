@@ -86,7 +86,7 @@ def run(
     address = address_of(listening)
     whole = address if secret is None else f"{address}#token={quote(secret, safe='')}"
     # a token of one's own is known, and the line may end up in a log
-    typer.echo(f"{index} at {whole if token is None else address} (press Ctrl-C to stop)")
+    typer.echo(f"{opened.location} at {whole if token is None else address} (press Ctrl-C to stop)")
     if open_:
         typer.launch(whole)
     serve(app, listening, debug=debug)

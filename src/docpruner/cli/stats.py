@@ -42,7 +42,7 @@ def show(index: IndexArgument, json: JsonOption = False) -> None:
         staged = None if first_stage is None else asdict(first_stage)
         print_json({**asdict(stats), "first_stage": staged})
         return
-    show_stats(index, stats, first_stage)
+    show_stats(opened.location, stats, first_stage)
 
 
 def show_stats(location: str, stats: Stats, first_stage: FirstStageState | None = None) -> None:

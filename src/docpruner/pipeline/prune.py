@@ -105,6 +105,11 @@ class Stricter:
             self._further if continues else self._afresh
         )
 
+    @property
+    def may_refuse(self) -> bool:
+        """Whether it can turn out at some page that the spec keeps what is gone."""
+        return self._reduce == self._afresh
+
     def __call__(self, page: StoredPage) -> StoredPage:
         new = self._changed(page)
         done = self.done

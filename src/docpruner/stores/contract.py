@@ -11,6 +11,7 @@ from docpruner.stores.records import (
     DocumentEntry,
     DocumentPages,
     FirstStageState,
+    IndexVersion,
     KnownDocument,
     PageName,
     RankedPage,
@@ -178,6 +179,17 @@ class Staged(Protocol):
 
     def tune_first_stage(self, tuning: Tuning, *, wait: float = WAIT) -> None:
         """Choose so many candidates from now on."""
+
+
+@runtime_checkable
+class Versioned(Protocol):
+    """A store that can still read what it was before changes."""
+
+    def versions(self) -> Sequence[IndexVersion]:
+        """Those that can be read, the oldest first."""
+
+    def at(self, version: int) -> Store:
+        """The index as it was, which can't be changed; IndexStateError if it is not there."""
 
 
 @runtime_checkable

@@ -17,7 +17,17 @@ Location = str | os.PathLike[str] | None
 GROUP = "docpruner.stores"
 """Entry points of other packages: `scheme = "module:ClassOfStore"`."""
 
-KINDS = {"memory": "docpruner.stores.memory:MemoryStore"}
+KINDS = {
+    "lance": "docpruner.stores.lance_store.lance_store:LanceStore",
+    "lance+s3": "docpruner.stores.lance_store.lance_store:LanceStore",
+    "memory": "docpruner.stores.memory:MemoryStore",
+    "postgres": "docpruner.stores.postgres.postgres_store:PostgresStore",
+    "postgresql": "docpruner.stores.postgres.postgres_store:PostgresStore",
+    **dict.fromkeys(
+        ("qdrant", "qdrant+https", "qdrant+edge"),
+        "docpruner.stores.qdrant.qdrant_store:QdrantStore",
+    ),
+}
 FOLDER = "docpruner.stores.folder.store:FolderStore"
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -58,7 +68,7 @@ def _kind(location: str) -> StoreKind:
     if name not in others:
         known = ", ".join(f"{each}://" for each in sorted({*KINDS, *others}))
         raise IndexStateError(
-            f"no store for {location}; give a folder, or one of: {known} (other packages may "
+            f"no store for {name}://…; give a folder, or one of: {known} (other packages may "
             f"bring more)"
         )
     return cast(StoreKind, others[name].load())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -168,6 +169,14 @@ class FirstStageState:
     error_when_trained: float
     candidates: int
     tuning: Tuning | None  # None if it was not measured
+
+
+@dataclass(frozen=True)
+class IndexVersion:
+    """A state of an index that can still be read."""
+
+    number: int
+    time: datetime
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def scores_of(
     }
     if not corpora:
         return np.empty((len(queries), 0), np.float32)
-    asked = Asked.of(queries, next(iter(corpora.values())))
+    asked = Asked.of(queries, settings.codec, settings.dim)
 
     def score(task: tuple[int, Spans]) -> FloatArray:
         segment, part = task

@@ -19,7 +19,8 @@ from PIL import Image
 
 from agents.conftest import SAMPLES, asked, command, text_of
 
-QUERY = "How much do tidal turbines cost?"
+QUERY = "What dividend per share is proposed for 2024?"
+ANSWERS = {("annual-report.pdf", 3), ("annual-report.pdf", 4)}  # as src/docpruner/samples says
 READ_ONLY = ["documents", "page_image", "page_text", "search", "stats"]
 
 
@@ -98,9 +99,10 @@ def test_hits_say_where_they_match(session):
     hits = session.search.structured_content["hits"]
     assert len(hits) == 3
     best = hits[0]
-    assert best["document"] == "tidal-energy-article.pdf"
-    assert best["file"] == str(SAMPLES / "tidal-energy-article.pdf")
-    assert "cost" in best["snippet"].lower()
+    assert (best["document"], best["page"]) in ANSWERS
+    assert best["file"] == str(SAMPLES / "annual-report.pdf")
+    assert 100 < len(best["snippet"]) < 400
+    assert "dividend" in " ".join(hit["snippet"].lower() for hit in hits)
     assert best["metadata"] == {"year": "2024"}
     assert 1 <= len(best["boxes"]) <= 8
     assert all(0 <= x0 < x1 <= 1 and 0 <= y0 < y1 <= 1 for x0, y0, x1, y1 in best["boxes"])
@@ -130,14 +132,14 @@ def picture_of(result) -> Image.Image:
 def test_a_page_comes_as_a_picture_with_words_and_a_file(session):
     picture = picture_of(session.plain)
     assert picture.format == "PNG"
-    assert max(picture.size) == 600
+    assert 597 <= max(picture.size) <= 600
     assert session.plain.structured_content is None
     told = text_of(session.plain).splitlines()
-    assert told[0].startswith("tidal-energy-article.pdf, page ")
+    assert told[0].startswith("annual-report.pdf, page ")
     assert f"{picture.width} × {picture.height} pixels" in told[0]
     (path,) = [line.removeprefix("picture: ") for line in told if line.startswith("picture: ")]
     assert Path(path) in session.saved
-    assert f"document: {SAMPLES / 'tidal-energy-article.pdf'}" in told
+    assert f"document: {SAMPLES / 'annual-report.pdf'}" in told
 
 
 def test_matches_are_lit_and_told(session):
@@ -157,13 +159,13 @@ def test_no_picture_is_too_large_for_a_message(session):
 def test_the_pictures_are_gone_with_the_server(session):
     assert session.saved
     assert not any(path.exists() for path in session.saved)
-    assert list(session.pictures.iterdir()) == []
+    assert list(session.pictures.glob("docpruner-*")) == []
 
 
 def test_text_documents_and_figures(session):
     text = session.text.structured_content
-    assert text["document"] == "tidal-energy-article.pdf"
-    assert text["pages"] == 5
+    assert text["document"] == "annual-report.pdf"
+    assert text["pages"] == 13
     assert len(text["text"].splitlines()) > 10
     documents = session.documents.structured_content
     assert documents["total"] == 4
@@ -172,7 +174,7 @@ def test_text_documents_and_figures(session):
         "product-launch-slides.pdf",
     ]
     stats = session.stats.structured_content
-    assert (stats["documents"], stats["pages"], stats["encoder"]) == (6, 32, "builtin")
+    assert (stats["documents"], stats["pages"], stats["encoder"]) == (6, 32, "builtin-v1")
     assert stats["name"] == "samples.idx"
 
 
@@ -184,7 +186,7 @@ def test_pages_are_resources(session):
     assert session.resource.text == session.text.structured_content["text"]
     assert session.picture.mime_type == "image/png"
     drawn = Image.open(io.BytesIO(base64.b64decode(session.picture.blob)))
-    assert max(drawn.size) == 1200
+    assert 1197 <= max(drawn.size) <= 1200
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ def test_pages_are_resources(session):
         ("document", "no document tidal.pdf; did you mean tidal-energy-article.pdf"),
         ("outside", "no document /etc/passwd"),
         ("above", "no document ../samples/queries.jsonl"),
-        ("page", "has no page 99 in the index; it has 5"),
+        ("page", "has no page 99 in the index; it has 13"),
         ("blank", "the query is empty"),
         ("range", "is not a page range"),
         ("k", "greater than or equal to 1"),
@@ -265,7 +267,7 @@ def test_a_signal_ends_it_though_nobody_closes_its_input(samples_index, tmp_path
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=10) == 130
         assert (process.stdout.read(), process.stderr.read()) == ("", "")
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.glob("docpruner-*")) == []
 
 
 def test_the_session_of_the_docs_is_what_the_example_prints(samples_index):
@@ -303,6 +305,7 @@ def test_wrong_options_are_one_line(samples_index, tmp_path, options, said):
         text=True,
         check=False,
         cwd=tmp_path,
+        env={**os.environ, **command(samples_index).env},
         stdin=subprocess.DEVNULL,
         timeout=60,
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated, Any, TypeVar
 
-from anyio import from_thread
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp_types import CallToolResult, ImageContent, TextContent
@@ -38,6 +38,7 @@ from docpruner.web.pools import BoundedPool, Pools
 T = TypeVar("T")
 
 SIDE, LEAST_SIDE, MOST_SIDE = 1200, 200, 2000  # pixels
+PROGRESS_SECONDS = 1.0  # to wait until it is sent
 PRIVATE = (PageError, EncoderError, IndexStateError, DamagedIndexError)
 """Errors whose texts may name folders of this computer."""
 
@@ -136,11 +137,12 @@ class Tools:
         metadata: Annotated[Metadata, Field(description="To filter by later.")] = None,
     ) -> Annotated[CallToolResult, AddResult]:
         """Add files to the index, or bring it up to date with them."""
+        loop = asyncio.get_running_loop()
 
         def progress(report: AddReport) -> None:
-            from_thread.check_cancelled()  # what was added so far stays
-            message = f"{report.pages:,} pages"
-            from_thread.run(context.report_progress, min(report.share, 1.0), 1.0, message)
+            told = context.report_progress(min(report.share, 1.0), 1.0, f"{report.pages:,} pages")
+            with suppress(TimeoutError):  # the client does not listen
+                asyncio.run_coroutine_threadsafe(told, loop).result(PROGRESS_SECONDS)
 
         changes = self._allowed()
         return await self._answer(self._adding, lambda: changes.add(paths, ocr, metadata, progress))

@@ -199,8 +199,9 @@ class AgentView:
         _, stored = self.view.page(key, number)
         across, down = stored.size
         width = max(1, round(side * min(1.0, across / down))) if min(across, down) > 0 else side
-        overlay = None if query is None else "match"
-        drawing = page_drawing(self.view, key, number, width, overlay, query, None)
+        drawing = page_drawing(
+            self.view, key, number, width, None if query is None else "match", query, None
+        )
         tag = self._drawings.tag(drawing)
         png, size = png_of(self._drawings.picture(drawing, tag), side)
         name = self.view.documents().name_of(entry.name)

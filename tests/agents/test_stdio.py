@@ -274,9 +274,10 @@ def test_the_session_of_the_docs_is_what_the_example_prints(samples_index):
     """But for paths, ids made from them, and scores."""
     root = Path(__file__).parent.parent.parent
     docs = (root / "docs" / "agents.md").read_text()
-    (shown,) = re.findall(r"^```console\n\$ .*?\n(.*?)^```", docs, re.MULTILINE | re.DOTALL)
+    session = re.compile(r'^```console\n\$ .*? "(.*?)"\n(.*?)^```', re.MULTILINE | re.DOTALL)
+    ((question, shown),) = session.findall(docs)
     printed = subprocess.run(
-        [sys.executable, root / "examples" / "agent_session.py", samples_index, QUERY],
+        [sys.executable, root / "examples" / "agent_session.py", samples_index, question],
         capture_output=True,
         text=True,
         check=True,

@@ -43,13 +43,14 @@ ROOMS = {
         *("search", "explain", "cores", *VALUES),
     },
     "integrations": {
-        *("encoders", "reduce", "stores", "codecs", "maxsim", "facade", "client", *VALUES),
+        *("encoders", "reduce", "stores", "codecs", "maxsim", "facade", "client", "search"),
+        *("pages", "pipeline", "explain", "web", "word_forms", "outside_text", *VALUES),
     },
     "doctor": {"maxsim", "errors", "cores"},
     "web": {"outside_text", "facade", "explain", "search", "pipeline", "stores", "pages", *VALUES},
     "cli": {
         *("facade", "explain", "evaluate", "web", "search", "pipeline", "stores", "pages"),
-        "outside_text",
+        *("outside_text", "integrations"),
         *("encoders", "reduce", "codecs", "doctor", *VALUES),
     },
     "__init__": {"facade", "reduce", "encoders", "pipeline", *VALUES},

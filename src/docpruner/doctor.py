@@ -16,6 +16,7 @@ EXTRAS = (  # name, what it gives, the packages that must be there
     ("st", "the module for sentence-transformers", ("sentence-transformers",)),
     ("eval", "docpruner evaluate, calibrate, reproduce", ("datasets", "ir-measures", "matplotlib")),
     ("web", "docpruner serve", ("fastapi", "uvicorn")),
+    ("mcp", "docpruner mcp, for agents", ("mcp",)),
     ("mteb", "a pruned model in mteb", ("mteb",)),
     ("qdrant", "an index on a Qdrant server", ("qdrant-client",)),
     ("qdrant-edge", "an index in Qdrant's engine, without a server", ("qdrant-edge-py",)),

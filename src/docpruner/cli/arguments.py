@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,7 @@ SOME, NOTHING, INTERRUPTED = 3, 4, 130
 Ctrl-C."""
 
 QUERY_LENGTH = 1000  # characters
+LEAST_TOKEN = 8  # characters
 
 
 class AttentionKernels(StrEnum):
@@ -105,6 +107,17 @@ TrustOption = Annotated[
     bool,
     typer.Option("--trust-remote-code", help="Let the model run its own code (Jina v4)."),
 ]
+TokenOption = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        envvar="DOCPRUNER_TOKEN",
+        help="A secret that clients must send. Default: a new one each time.",
+    ),
+]
+NoTokenOption = Annotated[
+    bool, typer.Option("--no-token", help="Let everyone on this computer in.")
+]
 MetadataOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -137,6 +150,17 @@ def read_query(text: str) -> str:
     start = start[: max(start.rfind(" "), QUERY_LENGTH // 2)]
     print_warning(f"the query has {len(text):,} characters; only the first {len(start):,} are used")
     return start
+
+
+def read_secret(token: str | None) -> str:
+    """What clients must send: the token, or a new one if there is none."""
+    if token is None:
+        return secrets.token_urlsafe(24)
+    if len(token.strip()) < LEAST_TOKEN:
+        raise DocPrunerError(
+            f"the token is too easy to guess; use at least {LEAST_TOKEN} characters"
+        )
+    return token.strip()
 
 
 def read_budget(budget: str | None, bytes_per_page: str | None) -> str | None:

@@ -58,6 +58,9 @@ COMMANDS = {
     "serve": Source(
         "serve:run", "Search an index in the browser, and look at what was kept of its pages."
     ),
+    "mcp": Source(
+        "mcp_command:run", "Let agents search an index and look at its pages (MCP server)."
+    ),
     "evaluate": Source(
         "evaluate:run",
         "Measure what every strategy costs and saves, on a benchmark or on your own pages.",

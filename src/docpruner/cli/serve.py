@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-import secrets
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,10 +11,15 @@ from urllib.parse import quote
 
 import typer
 
-from docpruner.cli.arguments import DeviceOption, IndexArgument, TrustOption
+from docpruner.cli.arguments import (
+    DeviceOption,
+    IndexArgument,
+    NoTokenOption,
+    TokenOption,
+    TrustOption,
+    read_secret,
+)
 from docpruner.errors import DocPrunerError, MissingExtraError
-
-LEAST_TOKEN = 8  # characters
 
 
 def run(
@@ -26,17 +30,8 @@ def run(
     port: Annotated[
         int, typer.Option("--port", "-p", min=0, max=65535, help="0 picks a free one.")
     ] = 8000,
-    token: Annotated[
-        str | None,
-        typer.Option(
-            "--token",
-            envvar="DOCPRUNER_TOKEN",
-            help="A secret that clients must send. Default: a new one each time.",
-        ),
-    ] = None,
-    no_token: Annotated[
-        bool, typer.Option("--no-token", help="Let everyone on this computer in.")
-    ] = False,
+    token: TokenOption = None,
+    no_token: NoTokenOption = False,
     allow_changes: Annotated[
         bool, typer.Option("--allow-changes", help="Let clients add and remove documents.")
     ] = False,
@@ -74,7 +69,7 @@ def run(
 
     if no_token and not is_loopback(host):
         raise DocPrunerError(f"--host {host} lets others in; leave out --no-token")
-    secret = None if no_token else _secret(token)
+    secret = None if no_token else read_secret(token)
     debug = "--debug" in sys.argv
     logging.basicConfig(level=logging.INFO if debug else logging.CRITICAL)
     opened = Index.open(index, device=device, trust_remote_code=trust_remote_code)
@@ -95,13 +90,3 @@ def run(
     if open_:
         typer.launch(whole)
     serve(app, listening, debug=debug)
-
-
-def _secret(token: str | None) -> str:
-    if token is None:
-        return secrets.token_urlsafe(24)
-    if len(token.strip()) < LEAST_TOKEN:
-        raise DocPrunerError(
-            f"the token is too easy to guess; use at least {LEAST_TOKEN} characters"
-        )
-    return token.strip()

@@ -71,20 +71,23 @@ class Drawings:
         return drawing.tag(self._files.state(drawing.entry))
 
     def draw(self, drawing: Drawing, tag: str) -> bytes:
-        picture = self._kept.get(tag)
-        if picture is None:
-            picture = _packed(self._picture(drawing))
-            if self.tag(drawing) != tag:  # somebody was at the file meanwhile
-                raise Refused(409, "the file has just been changed; try again")
-            self._kept.put(tag, picture, len(picture))
-        return picture
+        """A picture as WebP, made once."""
+        packed = self._kept.get(tag)
+        if packed is None:
+            packed = _packed(self.picture(drawing, tag))
+            self._kept.put(tag, packed, len(packed))
+        return packed
 
-    def _picture(self, drawing: Drawing) -> Image:
-        page, pixels = drawing.page, drawing.pixels
+    def picture(self, drawing: Drawing, tag: str) -> Image:
+        """The picture itself; `tag` is what `Drawings.tag` said of it."""
+        pixels = drawing.pixels
         readers = self._small if pixels <= SMALL else self._large
-        picture = readers.picture(self._files.path_of(page.document), page.number, pixels)
+        path = self._files.state(drawing.entry).path
+        picture = readers.picture(path, drawing.page.number, pixels)
         if drawing.overlay is not None:
             picture = drawing.overlay(picture)
+        if self.tag(drawing) != tag:  # somebody was at the file meanwhile
+            raise Refused(409, "the file has just been changed; try again")
         return _scaled(picture, drawing.width)
 
 

@@ -75,6 +75,12 @@ def takes_picture(endpoint: Endpoint) -> Endpoint:
     return endpoint
 
 
+def decides_itself(endpoint: Endpoint) -> Endpoint:
+    """Mark the route of a protocol that asks everything by POST, and has permissions of its own."""
+    endpoint.__dict__[MARK] = Mark(changes=False)
+    return endpoint
+
+
 class Guard:
     """Refuses what may not be, limits bodies, and sets the headers of every answer.
 

@@ -114,6 +114,13 @@ class IndexView:
             for key, entry in documents.by_id.items()
         ]
 
+    def words(self, document: str, number: int) -> Sequence[Word]:
+        """The words of a page; if the index has not stored them, from its file."""
+        entry, stored = self.page(document, number)
+        if stored.text.is_stored or stored.words:
+            return stored.words
+        return self._words.of([(entry, number)], READING_SECONDS).get((entry.name, number), ())
+
     def _documents_of(self, reader: Reader) -> Documents:
         """Made once for each version of the index."""
         version = reader.version

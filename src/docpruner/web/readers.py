@@ -110,14 +110,13 @@ class PageWords:
     def _of_file(
         self, entry: DocumentEntry, numbers: Sequence[int], until: float
     ) -> dict[Place, tuple[Word, ...]]:
-        path = self._files.path_of(entry.name)
         try:
             state = self._files.state(entry)
             kept = {number: self._kept.get((state, number)) for number in numbers}
             missing = [number for number, words in kept.items() if words is None]
             while missing and time.monotonic() < until:
                 some, missing = missing[:AT_ONCE], missing[AT_ONCE:]
-                pages = self._read(path, some)
+                pages = self._read(state.path, some)
                 if self._files.state(entry) != state:  # somebody was at it meanwhile
                     return {}
                 for number, page in zip(some, pages, strict=True):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from docpruner.errors import DocPrunerError, PruningWarning
@@ -88,7 +88,7 @@ class PatientProtocol(H11Protocol):
             self.loop.call_later(IDLE_SECONDS, self._look)
 
 
-def serve(app: FastAPI, listening: socket.socket, *, debug: bool = False) -> None:
+def serve(app: Starlette, listening: socket.socket, *, debug: bool = False) -> None:
     """Serve until Ctrl-C or SIGTERM; then what is being written is finished."""
     config = uvicorn.Config(
         app,

@@ -14,21 +14,25 @@ DocPrunerError
 ├── EncoderError         a model that can't be loaded, or a page it can't encode
 ├── IndexStateError      an index that is not there, or of another kind
 │   ├── IndexBusyError   somebody else is writing to it
+│   ├── MissingShardsError  a part of it does not answer
 │   ├── IndexWriteError  its disk is full, or can't be written to
 │   └── IndexClosedError it was closed
 ├── DamagedIndexError    an index whose files are damaged
 ├── BudgetError          a budget that can't be read, or can't be met
+├── DeviceError          a process that encodes on a device has failed
+├── ClusterError         a cluster that can't be joined, or whose workers have failed
 ├── DataError            data to measure on that can't be used
 └── MissingExtraError    an optional dependency is not installed
 
 PruningWarning           a threshold pruned nothing, or everything
 NoWordsWarning           a page without words, which the built-in encoder can't read
 DamageWarning            a part of an index that can't be searched
+MissingShardsWarning     an answer from fewer than all shards of an index
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -104,6 +108,19 @@ class IndexBusyError(IndexStateError):
         )
 
 
+class MissingShardsError(IndexStateError):
+    """An index of which some shards don't answer; `shards` are their locations, with reasons."""
+
+    def __init__(self, location: str, shards: Mapping[str, str], of: int) -> None:
+        reasons = "; ".join(f"{shard} ({reason})" for shard, reason in shards.items())
+        self.shards = dict(shards)
+        self.what = f"{len(shards)} of {of} shards of {location} are missing: {reasons}"
+        super().__init__(
+            f"{self.what}. Bring them back, or search the others with ?partial=1 at the end of "
+            "the location"
+        )
+
+
 class IndexWriteError(IndexStateError):
     """An index whose disk is full or can't be written to."""
 
@@ -127,6 +144,10 @@ class DeviceError(DocPrunerError, RuntimeError):
     """A process that encodes on a device has failed, whatever page it was given."""
 
 
+class ClusterError(DocPrunerError, RuntimeError):
+    """A cluster that can't be joined, or whose workers have failed, whatever page they had."""
+
+
 class DataError(DocPrunerError, ValueError):
     """Data to measure on that can't be used."""
 
@@ -148,6 +169,10 @@ class NoWordsWarning(UserWarning):
 
 class DamageWarning(UserWarning):
     """A part of an index can't be searched."""
+
+
+class MissingShardsWarning(UserWarning):
+    """An answer from fewer than all shards of an index."""
 
 
 class SlowSearchWarning(UserWarning):

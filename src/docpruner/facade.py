@@ -42,7 +42,16 @@ from docpruner.reduce import Reducer, reducer
 from docpruner.search.filters import matching
 from docpruner.search.searcher import Question, find, questions
 from docpruner.search.tuning import measured
-from docpruner.stores.contract import WAIT, Compactable, Progress, Reader, Staged, Store, Verifiable
+from docpruner.stores.contract import (
+    WAIT,
+    Compactable,
+    Progress,
+    Reader,
+    Sharded,
+    Staged,
+    Store,
+    Verifiable,
+)
 from docpruner.stores.locations import Location, create_store, open_store, store_exists
 from docpruner.stores.records import (
     Damage,
@@ -362,6 +371,11 @@ class Index:
         """What the index holds, what it takes, and what it would take unpruned."""
         with self._store.reader() as reader:
             return reader.stats()
+
+    def missing_shards(self) -> list[str]:
+        """The shards that the last answer was given without; none, unless the index is a set of
+        shards that was opened with `?partial=1`, as others fail then."""
+        return list(self._store.missing()) if isinstance(self._store, Sharded) else []
 
     def file_of(self, document: str) -> str:
         """The path of a document's file; of one that was added from memory, its name."""

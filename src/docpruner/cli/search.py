@@ -88,7 +88,7 @@ def run(
             exact=exact,
         )
         hits = [hit for hit in hits if min_score is None or hit.score >= min_score]
-        views = views_of(opened, hits)
+        views, missing = views_of(opened, hits), opened.missing_shards()
         chosen = hits if save_images is not None else hits[:1] if open_ else []
         pictures = Pictures.of(chosen, save_images)
     if json:
@@ -96,7 +96,8 @@ def run(
             {**view.to_dict(rank), "picture": pictures.path(view.hit)}
             for rank, view in enumerate(views, 1)
         ]
-        print_json({"query": query, "hits": entries})
+        partial = {"missing_shards": missing} if missing else {}
+        print_json({"query": query, **partial, "hits": entries})
     elif hits:
         if not any(view.really_matches for view in views):
             console().print("[yellow]Nothing really matches[/]; these pages come nearest:")

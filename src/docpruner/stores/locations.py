@@ -17,7 +17,11 @@ Location = str | os.PathLike[str] | None
 GROUP = "docpruner.stores"
 """Entry points of other packages: `scheme = "module:ClassOfStore"`."""
 
-KINDS = {"memory": "docpruner.stores.memory:MemoryStore"}
+KINDS = {
+    "memory": "docpruner.stores.memory:MemoryStore",
+    "ray": "docpruner.integrations.ray_shards:RayStore",
+    "shards": "docpruner.stores.shards.sharded:ShardedStore",
+}
 FOLDER = "docpruner.stores.folder.store:FolderStore"
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")

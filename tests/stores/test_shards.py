@@ -214,7 +214,7 @@ def test_hits_have_their_words_metadata_and_matches(tmp_path):
     with Index.open(listed(tmp_path, ["a.idx", "b.idx"]), encoder=encoder) as index:
         best, other = index.search("harbour pilot")
         assert (best.document, best.metadata) == (str(tmp_path / "b.pdf"), {"shard": "b"})
-        assert [match.found for match in best.matches] == ["harbour", "pilot"]
+        assert [match.word for match in best.matches] == ["harbour", "pilot"]
         assert best.score > other.score
         assert best.text == "harbour pilot"
         assert index.is_up_to_date(best.document)

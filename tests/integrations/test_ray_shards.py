@@ -67,9 +67,10 @@ class Driver:
         self._process.stdin.flush()
 
     def heard(self):
-        line = self._process.stdout.readline()
-        assert line, self._process.stderr.read()
-        return json.loads(line)
+        for line in self._process.stdout:
+            if line.startswith(('"', "{")):  # Ray tells of lost workers in between
+                return json.loads(line)
+        raise AssertionError(self._process.stderr.read())
 
 
 @contextmanager
@@ -104,9 +105,10 @@ def as_json(value):
 
 
 def test_answers_are_those_of_one_index(cluster, folder):
-    with driver(cluster, f"ray://{folder}/archive.toml") as reading, Index.open(
-        folder / "one.idx"
-    ) as one:
+    with (
+        driver(cluster, f"ray://{folder}/archive.toml") as reading,
+        Index.open(folder / "one.idx") as one,
+    ):
         with one.reader() as reader:
             assert reading.ask("rankings")["answer"] == as_json(rankings(reader))
             assert reading.ask("contents")["answer"] == as_json(contents(reader))
@@ -114,7 +116,7 @@ def test_answers_are_those_of_one_index(cluster, folder):
         told = reading.ask("hits")
         assert told["answer"] == as_json(hits(one))
         assert (told["warned"], told["missing"]) == ([], [])
-        kill([next(iter(actors(cluster)))])
+        kill([min(actors(cluster))])
         assert reading.ask("hits")["answer"] == told["answer"]
         assert len(actors(cluster)) == 3
 
@@ -132,13 +134,14 @@ def test_a_reader_does_not_mix_two_moments(cluster, folder):
 def test_a_lost_machine_is_done_without_by_choice_and_its_shards_come_back_elsewhere(
     cluster, folder
 ):
-    with driver(cluster, f"ray://{folder}/archive.toml") as whole, driver(
-        cluster, f"ray://{folder}/archive.toml?partial=1"
-    ) as partial:
+    with (
+        driver(cluster, f"ray://{folder}/archive.toml") as whole,
+        driver(cluster, f"ray://{folder}/archive.toml?partial=1") as partial,
+    ):
         all_hits = whole.ask("hits")["answer"]
         assert partial.ask("hits")["answer"] == all_hits
         assert set(actors(cluster).values()) == {0, 1}
-        cluster.kill_node(1)
+        cluster.kill_node()
         told = partial.ask("hits")
         assert 0 < len(told["answer"]) < len(all_hits)
         assert [hit for hit in all_hits if hit in told["answer"]] == told["answer"]

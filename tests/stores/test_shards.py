@@ -471,8 +471,10 @@ def test_the_reading_commands_work_on_a_set(archive):
     ]
     stats = json.loads(docpruner("stats", where, "--json").stdout)
     assert (stats["documents"], stats["pages"]) == (2, 4)
-    explained = docpruner("explain", where, "2024/report.pdf", "-o", str(archive / "pictures"))
+    picture = archive / "hit.png"
+    explained = docpruner("explain", where, "--hit", "revenue", "-o", str(picture))
     assert explained.returncode == 0, explained.stderr
+    assert picture.stat().st_size > 1000
     refused = docpruner("index", where, str(archive / "2023"))
     assert refused.returncode == 1
     assert f"{archive}/2023.idx" in refused.stderr

@@ -8,6 +8,7 @@ says which machine alone can.
 from __future__ import annotations
 
 import itertools
+import os
 import time
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -38,6 +39,7 @@ class ShardActor:
     """One shard, in a process of the cluster. It does one thing at a time, on all cores."""
 
     def __init__(self, location: str) -> None:
+        os.environ.pop("OMP_NUM_THREADS", None)  # 1, as Ray takes it to need no processor
         self._location = location
         self._store: Store | None = None
         self._moments: dict[int, tuple[ExitStack, Reader]] = {}
@@ -120,18 +122,29 @@ class RayShards:
         self._ray: Any = imported_ray()
         self._numbers = itertools.count()
         _join(self, listed.address)
-        self._actors = [self._actor(shard) for shard in listed.shards]
+        self._actors: list[Any] = []
         try:
+            self._start()
             self._welcome()
         except BaseException:
             self.close()
             raise
 
-    def _actor(self, shard: Shard) -> Any:
+    def _start(self) -> None:
+        """One machine after another; Ray's own SPREAD puts actors that need no processor anywhere.
+        A machine is no more than preferred, so that they can be started again on others."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        nodes = sorted(node["NodeID"] for node in self._ray.nodes() if node["Alive"])
+        for shard, node in zip(self._listed.shards, itertools.cycle(nodes), strict=False):
+            where = "DEFAULT" if shard.node else NodeAffinitySchedulingStrategy(node, soft=True)
+            self._actors.append(self._actor(shard, where))
+
+    def _actor(self, shard: Shard, where: Any) -> Any:
         remote = self._ray.remote(
             num_cpus=0,  # or else those of a lost machine would find no room on the others
             resources={f"node:{shard.node}": 0.001} if shard.node else {},
-            scheduling_strategy="SPREAD",
+            scheduling_strategy=where,
             max_restarts=-1,
             max_task_retries=0,  # so that a lost one is known to be; it is asked again from here
         )

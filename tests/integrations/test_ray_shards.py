@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from docpruner.errors import ClusterError
+from docpruner.errors import ClusterError, MissingExtraError
 from docpruner.facade import Index
 from docpruner.stores.locations import open_store
 from integrations.ray_loopback import (
@@ -157,3 +156,32 @@ def test_a_lost_machine_is_done_without_by_choice_and_its_shards_come_back_elsew
             assert told["seconds"] < PATIENCE
         assert told["answer"] == all_hits
     cluster.replace_node()
+
+
+def test_the_commands_work_from_outside_the_cluster_too(cluster, folder):
+    """By Ray's client, and with a shard that one machine alone has, and one that is nowhere."""
+    own = folder / "own"
+    own.mkdir()
+    shards = [{"location": f"{folder}/shard 0.idx", "node": "127.0.0.1"}, f"{folder}/gone.idx"]
+    listed(own, shards)
+    command = ("-m", "docpruner", "stats", "--json")
+    where = f"{cluster.client_address}{own}/archive.toml"
+    failed = cluster.python(*command, where)
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert f"1 of 2 shards of {where} are missing: {folder}/gone.idx" in failed.stderr
+    assert "holds no index" in failed.stderr
+    partial = cluster.python(*command, f"{where}?partial=1")
+    assert partial.returncode == 0, partial.stderr
+    assert json.loads(partial.stdout)["documents"] == 1
+    assert f"{folder}/gone.idx" in partial.stderr
+
+
+def test_an_address_where_nobody_is_fails_and_says_so(folder):
+    with pytest.raises(ClusterError, match=r"no Ray cluster answers at ray://127\.0\.0\.1:9"):
+        open_store(f"ray://127.0.0.1:9{folder}/archive.toml")
+
+
+def test_without_ray_it_says_how_to_get_it(folder, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    with pytest.raises(MissingExtraError, match=r'pip install "docpruner\[ray\]"'):
+        open_store(f"ray://{folder}/archive.toml")

@@ -41,9 +41,17 @@ class Facts:
 class Moment(Protocol):
     """Shards are numbered as they are listed."""
 
-    facts: Mapping[int, Facts]  # of those that are there
-    missing: dict[int, str]  # the others, each with the reason; more may join them
-    far: bool  # every question takes a while, so that it is better to ask for much at once
+    @property
+    def facts(self) -> Mapping[int, Facts]:
+        """Of those that are there."""
+
+    @property
+    def missing(self) -> Mapping[int, str]:
+        """The others, each with the reason; more may join them."""
+
+    @property
+    def far(self) -> bool:
+        """Every question takes a while, so that it is better to ask for much at once."""
 
     def ask(self, calls: Mapping[int, Sequence[Call]]) -> dict[int, list[Any]]:
         """The answers of those shards that are there, in their order."""

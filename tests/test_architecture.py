@@ -57,7 +57,7 @@ ROOMS = {
     "__main__": {"cli"},
 }
 
-CONTRACT = {"contract", "records", "settings", "page_map", "page_text", "locations"}
+CONTRACT = {"contract", "records", "settings", "page_map", "page_text", "locations", "shards"}
 """Of the stores, what other rooms may know."""
 
 

@@ -14,12 +14,15 @@ DocPrunerError
 ├── EncoderError         a model that can't be loaded, or a page it can't encode
 ├── IndexStateError      an index that is not there, or of another kind
 │   ├── IndexBusyError   somebody else is writing to it
+│   ├── MissingShardsError  a part of it does not answer
 │   ├── IndexWriteError  its disk is full, or can't be written to
 │   ├── IndexClosedError it was closed
 │   └── TextSearchError  it can't be searched by text
 ├── DamagedIndexError    an index whose files are damaged
 ├── BudgetError          a budget that can't be read, or can't be met
 ├── ExportError          a file that an index can't be exported to
+├── DeviceError          a process that encodes on a device has failed
+├── ClusterError         a cluster that can't be joined, or whose workers have failed
 ├── DataError            data to measure on that can't be used
 ├── ServerError          a server that can't be reached, or refuses what it was asked
 └── MissingExtraError    an optional dependency is not installed
@@ -27,11 +30,12 @@ DocPrunerError
 PruningWarning           a threshold pruned nothing, or everything
 NoWordsWarning           a page without words, which the built-in encoder can't read
 DamageWarning            a part of an index that can't be searched
+MissingShardsWarning     an answer from fewer than all shards of an index
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -107,6 +111,19 @@ class IndexBusyError(IndexStateError):
         )
 
 
+class MissingShardsError(IndexStateError):
+    """An index of which some shards don't answer; `shards` are their locations, with reasons."""
+
+    def __init__(self, location: str, shards: Mapping[str, str], of: int) -> None:
+        reasons = "; ".join(f"{shard} ({reason})" for shard, reason in shards.items())
+        self.shards = dict(shards)
+        self.what = f"{len(shards)} of {of} shards of {location} are missing: {reasons}"
+        super().__init__(
+            f"{self.what}. Bring them back, or search the others with ?partial=1 at the end of "
+            "the location"
+        )
+
+
 class IndexWriteError(IndexStateError):
     """An index whose disk is full or can't be written to."""
 
@@ -138,6 +155,10 @@ class DeviceError(DocPrunerError, RuntimeError):
     """A process that encodes on a device has failed, whatever page it was given."""
 
 
+class ClusterError(DocPrunerError, RuntimeError):
+    """A cluster that can't be joined, or whose workers have failed, whatever page they had."""
+
+
 class DataError(DocPrunerError, ValueError):
     """Data to measure on that can't be used."""
 
@@ -167,6 +188,10 @@ class NoWordsWarning(UserWarning):
 
 class DamageWarning(UserWarning):
     """A part of an index can't be searched."""
+
+
+class MissingShardsWarning(UserWarning):
+    """An answer from fewer than all shards of an index."""
 
 
 class SlowSearchWarning(UserWarning):

@@ -50,6 +50,7 @@ from docpruner.stores.contract import (
     Compactable,
     Progress,
     Reader,
+    Sharded,
     Staged,
     Store,
     Verifiable,
@@ -395,6 +396,11 @@ class Index:
         """The states that `Index.open(…, version=…)` can still read, the oldest first; none if the
         store keeps only the latest."""
         return list(self._store.versions()) if isinstance(self._store, Versioned) else []
+
+    def missing_shards(self) -> list[str]:
+        """The shards that the last answer was given without; none, unless the index is a set of
+        shards that was opened with `?partial=1`, as others fail then."""
+        return list(self._store.missing()) if isinstance(self._store, Sharded) else []
 
     def file_of(self, document: str) -> str:
         """The path of a document's file; of one that was added from memory, its name."""

@@ -146,6 +146,7 @@ def run(
         hits = [hit for hit in hits if min_score is None or hit.score >= min_score]
         judged = mode is Mode.vectors and (image is None or ocr)
         views = views_of(opened, hits, judged=judged)
+        missing = opened.missing_shards()
         chosen = hits if save_images is not None else hits[:1] if open_ else []
         pictures = Pictures.of(chosen, save_images)
     if json:
@@ -154,7 +155,8 @@ def run(
             for rank, view in enumerate(views, 1)
         ]
         asked = {"query": _asked(query, hits), "image": None if image is None else str(image)}
-        print_json({**asked, "mode": mode.value, "hits": entries})
+        partial = {"missing_shards": missing} if missing else {}
+        print_json({**asked, "mode": mode.value, **partial, "hits": entries})
     elif hits:
         if not any(view.really_matches for view in views):
             console().print("[yellow]Nothing really matches[/]; these pages come nearest:")

@@ -193,6 +193,14 @@ class Versioned(Protocol):
 
 
 @runtime_checkable
+class Sharded(Protocol):
+    """A store made of several others, some of which may be out of reach."""
+
+    def missing(self) -> Sequence[str]:
+        """The locations of those that the last reader did without; empty if it read them all."""
+
+
+@runtime_checkable
 class Compactable(Protocol):
     """A store that does not give back the room of what was removed by itself."""
 

@@ -27,6 +27,8 @@ KINDS = {
         ("qdrant", "qdrant+https", "qdrant+edge"),
         "docpruner.stores.qdrant.qdrant_store:QdrantStore",
     ),
+    "ray": "docpruner.integrations.ray_shards:RayStore",
+    "shards": "docpruner.stores.shards.sharded:ShardedStore",
 }
 FOLDER = "docpruner.stores.folder.store:FolderStore"
 

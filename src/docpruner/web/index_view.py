@@ -21,7 +21,7 @@ from docpruner.web.error_responses import Refused
 from docpruner.web.hit_views import hit_response, nothing_matches
 from docpruner.web.indexed_files import IndexedFiles
 from docpruner.web.lru_cache import LruCache
-from docpruner.web.names import document_id, short_names
+from docpruner.web.names import document_id, last_part, short_names
 from docpruner.web.readers import PageWords
 from docpruner.web.schemas import (
     DocumentResponse,
@@ -165,6 +165,7 @@ class IndexView:
             mode=request.mode,
             milliseconds=milliseconds,
             nothing_matches=request.mode == "vectors" and nothing_matches(hits),
+            missing_shards=[last_part(shard) for shard in self.index.missing_shards()],
             hits=responses,
         )
 

@@ -1,11 +1,11 @@
-"""What documents are called: never by a path, which would say where on this computer they lie."""
+"""What documents and indexes are called: never by a path, which says where here they lie."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 
 def document_id(name: str) -> str:
@@ -31,3 +31,11 @@ def short_names(paths: Iterable[str]) -> dict[str, str]:
                     longer[whole[-len(parts) - 1 :]].append(path)
         alike = longer
     return names
+
+
+def last_part(location: str) -> str:
+    """Of a path or an address: the rest may name folders, hosts and passwords."""
+    if "://" not in location:
+        return Path(location).resolve().name
+    scheme, _, rest = location.partition("://")
+    return rest.partition("?")[0].rstrip("/").rpartition("/")[2].rpartition("@")[2] or scheme

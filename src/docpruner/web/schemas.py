@@ -117,6 +117,7 @@ class SearchResponse(BaseModel):
     mode: Mode
     milliseconds: float
     nothing_matches: bool  # even the best page hardly does
+    missing_shards: list[str]  # parts of the index that the answer was given without
     hits: list[HitResponse]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from docpruner.errors import EncoderError
 from docpruner.facade import Index
+from docpruner.web.names import last_part
 from docpruner.web.options import ServerOptions
 from docpruner.web.schemas import IndexSettings, StatsResponse
 
@@ -17,7 +18,7 @@ def stats_response(index: Index, options: ServerOptions) -> StatsResponse:
     named = asdict(settings) | {"encoder": _without_folders(settings.encoder)}
     return StatsResponse(
         **asdict(stats) | {"settings": IndexSettings(**named)},
-        name=_last_part(index.location),
+        name=last_part(index.location),
         row_bytes=settings.row_bytes,
         changes_allowed=options.allow_changes,
         searches_pictures=_sees(index),
@@ -36,11 +37,3 @@ def _sees(index: Index) -> bool:
 def _without_folders(encoder: str) -> str:
     """A model in a folder by the folder's name; others have no path to hide."""
     return Path(encoder).name if Path(encoder).is_absolute() else encoder
-
-
-def _last_part(location: str) -> str:
-    """Of a path or an address: the rest may name folders, hosts and passwords."""
-    if "://" not in location:
-        return Path(location).resolve().name
-    scheme, _, rest = location.partition("://")
-    return rest.partition("?")[0].rstrip("/").rpartition("/")[2].rpartition("@")[2] or scheme

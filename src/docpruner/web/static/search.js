@@ -130,14 +130,16 @@ async function ask(params, key, signal) {
   }
 }
 
-function fill({ hits, milliseconds, nothing_matches: poor }, params, k, grows) {
+function fill(given, params, k, grows) {
+  const { hits, milliseconds, nothing_matches: poor, missing_shards: missing } = given;
   const already = grows ? $("hits").children.length : 0;
   const cards = cardsOf(hits, params.q, params.group === "document");
   $("hits").replaceChildren(...cards);
   $("more").hidden = hits.length < k || k >= MOST;
   $("group-box").hidden = !hits.length;
   const groups = params.group === "document" ? cards.length : null;
-  const summary = summaryOf(hits, groups, poor, params.q ? "" : params.picture);
+  const found = summaryOf(hits, groups, poor, params.q ? "" : params.picture);
+  const summary = missing?.length ? `${found}; not searched: ${missing.join(", ")}` : found;
   $("search-summary").textContent = hits.length
     ? `${summary} · ${count(Math.max(1, milliseconds))} ms`
     : summary;

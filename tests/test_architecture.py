@@ -37,19 +37,22 @@ ROOMS = {
         *("pipeline", "stores", "pages", "encoders", "reduce", "maxsim", "codecs", "pictures"),
         *("explain", "cores", *VALUES),
     },
-    "integrations": {"encoders", "reduce", "stores", "codecs", "maxsim", "types", "errors"},
+    "integrations": {
+        *("facade", "pipeline", "pages", "encoders", "reduce", "stores", "codecs", "maxsim"),
+        *("types", "errors"),
+    },
     "doctor": {"maxsim", "errors", "cores"},
     "web": {"outside_text", "facade", "explain", "search", "pipeline", "stores", "pages", *VALUES},
     "cli": {
         *("facade", "explain", "evaluate", "web", "search", "pipeline", "stores", "pages"),
-        "outside_text",
+        *("outside_text", "integrations"),
         *("encoders", "reduce", "codecs", "doctor", *VALUES),
     },
     "__init__": {"facade", "reduce", "encoders", "pipeline", *VALUES},
     "__main__": {"cli"},
 }
 
-CONTRACT = {"contract", "records", "settings", "page_map", "locations"}
+CONTRACT = {"contract", "records", "settings", "page_map", "packed_page", "locations"}
 """Of the stores, what other rooms may know."""
 
 

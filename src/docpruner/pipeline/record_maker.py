@@ -16,13 +16,27 @@ from docpruner.stores.settings import Settings
 from docpruner.types import Page, PageEmbedding, Reduction
 
 
+@dataclass(frozen=True)
+class WrittenPage:
+    """What is told of a page that its worker has stored already."""
+
+    vectors: int
+    vectors_unpruned: int
+    bytes: int  # of the vectors
+
+    @classmethod
+    def of(cls, page: StoredPage) -> WrittenPage:
+        return cls(len(page.vectors), page.patches + page.special, page.vectors.nbytes)
+
+
 @dataclass(frozen=True, eq=False)
 class PageResult:
     """What became of one page."""
 
-    record: StoredPage | PageError
+    record: StoredPage | WrittenPage | PageError
     copied: bool = False  # from a page that looks the same
     odd_threshold: bool = False
+    has_words: bool = False
 
 
 class RecordMaker:
@@ -95,7 +109,7 @@ class RecordMaker:
             content_hash=page.content_hash,
         )
         odd = is_odd(self._reduce, embedding, reduction)
-        return PageResult(record, odd_threshold=odd)
+        return PageResult(record, odd_threshold=odd, has_words=bool(page.words))
 
     def _words(self, page: Page, embedding: PageEmbedding) -> tuple[str, ...]:
         """What OCR recognised, where each word has a vector: the file can't tell it again."""
@@ -115,7 +129,7 @@ def copy_of(like: StoredPage, document: str, page: Page) -> PageResult:
         words_from=page.words_from,
         content_hash=page.content_hash,
     )
-    return PageResult(record, copied=True)
+    return PageResult(record, copied=True, has_words=bool(page.words))
 
 
 def is_odd(reduce: Reducer, page: PageEmbedding, reduction: Reduction) -> bool:

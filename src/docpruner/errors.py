@@ -18,6 +18,8 @@ DocPrunerError
 │   └── IndexClosedError it was closed
 ├── DamagedIndexError    an index whose files are damaged
 ├── BudgetError          a budget that can't be read, or can't be met
+├── DeviceError          a process that encodes on a device has failed
+├── ClusterError         a cluster that can't be joined, or whose workers have failed
 ├── DataError            data to measure on that can't be used
 └── MissingExtraError    an optional dependency is not installed
 
@@ -129,6 +131,10 @@ class BudgetError(DocPrunerError, ValueError):
 
 class DeviceError(DocPrunerError, RuntimeError):
     """A process that encodes on a device has failed, whatever page it was given."""
+
+
+class ClusterError(DocPrunerError, RuntimeError):
+    """A cluster that can't be joined, or whose workers have failed, whatever page they had."""
 
 
 class DataError(DocPrunerError, ValueError):

@@ -32,7 +32,7 @@ from docpruner.pages.image_source import ImageSource
 from docpruner.pages.page_files import PageFiles
 from docpruner.pages.problems import printable_path, unreachable
 from docpruner.pages.sources import Source
-from docpruner.pages.unread import UnreadFiles
+from docpruner.pages.unread import FollowedFiles
 from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.pipeline.budget import MILDEST, Budget, Choice
@@ -430,7 +430,7 @@ class Index:
             )
         else:
             elsewhere = WorkElsewhere(workers, self._loader())
-            source = UnreadFiles(
+            source = FollowedFiles(
                 FileSource(_listed(paths), pixels=None, words=False, root=self.root)
             )
         return self._add(

@@ -57,14 +57,18 @@ class UnreadFiles:
         for document in self._files.documents():
             yield document if isinstance(document, PageError) else UnreadDocument(document)
 
+    def close(self) -> None:
+        self._files.close()
+
+
+class FollowedFiles(UnreadFiles):
+    """The same, of which is known what has become of them."""
+
     def covers(self, document: str) -> bool:
         return self._files.covers(document)
 
     def is_gone(self, document: str) -> bool:
         return self._files.is_gone(document)
-
-    def close(self) -> None:
-        self._files.close()
 
 
 def _unread() -> Image:

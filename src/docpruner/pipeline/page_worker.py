@@ -100,14 +100,14 @@ class PageWorker:
             good = [place for place, page in enumerate(read) if isinstance(page, Page)]
             batches = self._prepared(tasks, read, good)
         results = {
-            place: PageResult(page) for place, page in enumerate(read) if isinstance(page, PageError)
+            place: PageResult(page)
+            for place, page in enumerate(read)
+            if isinstance(page, PageError)
         }
         for places, prepared in batches:
             with self._running:
                 encoded = self._encoding.run(prepared)()
-            for place, (name, page), embedding in zip(
-                places, prepared.pages, encoded, strict=True
-            ):
+            for place, (name, page), embedding in zip(places, prepared.pages, encoded, strict=True):
                 results[place] = self._maker.make(name, page, embedding)
         ordered = [results[place] for place in range(len(tasks))]
         if self._store is not None:
@@ -154,12 +154,13 @@ class PageWorker:
         for _, some in groupby(pairs, key=lambda pair: pair[0].document.name):
             pages = []
             for task, result in some:
+                document = task.document
                 if isinstance(result.record, StoredPage):
                     pages.append(result.record)
                     result = replace(result, record=WrittenPage.of(result.record))
                 told.append(result)
             if pages:
-                parts.append(DocumentPages(task.document, pages, finished=False))
+                parts.append(DocumentPages(document, pages, finished=False))
         if parts:
             with self._writing, self._store.writer() as writer:
                 writer.commit(parts)

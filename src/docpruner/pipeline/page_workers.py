@@ -52,11 +52,14 @@ class WorkElsewhere:
     load: Callable[[], Encoder]
 
     def job(self, store: Store, settings: Settings, *, ocr: bool) -> WorkerJob:
-        """Workers store pages themselves where the store takes that. An index with a budget may be
-        rewritten at any time, which only its one writer knows."""
-        shared = isinstance(store, SeveralWriters) and store.several_writers
-        location = store.location if shared and not settings.budget else ""
+        location = store.location if workers_write(store, settings) else ""
         return WorkerJob(settings, self.load, ocr, location)
+
+
+def workers_write(store: Store, settings: Settings) -> bool:
+    """Whether workers store pages themselves: where the store takes that. An index with a budget
+    may be rewritten at any time, which only its one writer knows."""
+    return isinstance(store, SeveralWriters) and store.several_writers and not settings.budget
 
 
 class WorkersRun:

@@ -30,14 +30,14 @@ from docpruner.facade import Index
 from docpruner.integrations.ray_workers import RayWorkers
 from docpruner.pages.file_source import FileSource
 from docpruner.pages.unread import UnreadFiles, UnreadPage
-from docpruner.pipeline.add_report import AddReport, DocumentStatus, ProgressCallback
+from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.pipeline.commits import Commits
 from docpruner.pipeline.fit import BudgetKeeper
 from docpruner.pipeline.missing_pages import DocumentEnd, MissingPages, PageRead
 from docpruner.pipeline.page_worker import PageTask, PageWorker, WorkerJob, WorkerResult
 from docpruner.pipeline.page_workers import workers_write
 from docpruner.pipeline.record_maker import PageResult, WrittenPage
-from docpruner.stores.contract import WAIT, Staged, Store
+from docpruner.stores.contract import WAIT, Staged
 from docpruner.stores.locations import open_store
 from docpruner.stores.packed_page import PackedPage
 from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage
@@ -48,7 +48,7 @@ __all__ = ["PageEncoder", "RayWorkers", "missing_pages", "write_pages"]
 Row = dict[str, Any]
 BATCH = 64  # rows that are stored at once
 SECONDS = 3.0  # between two commits
-COLUMNS = ("document", "path", "number", "file_hash", "bytes", "pages")
+COLUMNS = ("document", "path", "number", "file_hash", "bytes", "pages", "status")
 BLOBS = ("vectors", "map", "text")
 EMPTY = PackedPage("", 0, 0.0, 0.0, "nowhere", b"", "int8", 0, b"", b"", b"")
 
@@ -74,10 +74,13 @@ def missing_pages(
             elif isinstance(reading, PageRead) and isinstance(reading.page, UnreadPage):
                 rows.append(_row(reading.document, reading.page.path, reading.page.number))
             elif isinstance(reading, DocumentEnd) and reading.changed:
-                name = reading.document.name
-                if not rows or rows[-1]["document"] != name:
-                    path = index.file_of(name)
-                    rows.append(_row(reading.document, path, reading.document.pages))
+                document = reading.document
+                own = [row for row in rows[-document.pages :] if row["document"] == document.name]
+                if not own:
+                    own = [_row(document, index.file_of(document.name), document.pages)]
+                    rows += own
+                for row in own:
+                    row["status"] = reading.status
     finally:
         source.close()
     return rows
@@ -136,7 +139,7 @@ def write_pages(
                 reads_words=True,
                 progress=progress,
             )
-            report = _committed(store, commits, rows)
+            report = _committed(commits, rows)
             keeper.check()
             report.narrowed = keeper.narrowed
         keeper.compact(wait)
@@ -145,7 +148,7 @@ def write_pages(
     return report
 
 
-def _committed(store: Store, commits: Commits, rows: Any) -> AddReport:
+def _committed(commits: Commits, rows: Any) -> AddReport:
     ends: dict[str, DocumentEnd] = {}
     for batch in rows.iter_batches(batch_size=BATCH, batch_format="pyarrow"):
         results: dict[int, PageResult] = {}
@@ -153,21 +156,13 @@ def _committed(store: Store, commits: Commits, rows: Any) -> AddReport:
         for row in batch.to_pylist():
             record = _record(row)
             if record.name not in ends:
-                ends[record.name] = DocumentEnd(record, _status(store, record), changed=True)
+                ends[record.name] = DocumentEnd(record, row["status"], changed=True)
             page = UnreadPage(record.name, _unread, number=row["number"])
             reads.append(PageRead(ends[record.name].document, page))
             results[id(reads[-1])] = _result(row)
         commits.take(reads, results)
     commits.take(list(ends.values()), {})
     return commits.finish()
-
-
-def _status(store: Store, document: DocumentRecord) -> DocumentStatus:
-    with store.reader() as reader:
-        known = reader.known(document.name, document.content_hash)
-    if known is None:
-        return "added"
-    return "completed" if known.same else "replaced"
 
 
 def _stored(batch: Any, location: str) -> Any:
@@ -186,7 +181,7 @@ def _stored(batch: Any, location: str) -> Any:
 
 
 def _row(document: DocumentRecord, path: str, number: int) -> Row:
-    """Hashes are written out: batches may go through numpy, which drops zeros at the end of bytes."""
+    """Hashes are written out: batches may go through numpy, where bytes lose zeros at their end."""
     return {
         "document": document.name,
         "path": path,
@@ -194,6 +189,7 @@ def _row(document: DocumentRecord, path: str, number: int) -> Row:
         "file_hash": document.content_hash.hex(),
         "bytes": document.bytes,
         "pages": document.pages,
+        "status": "added",
     }
 
 

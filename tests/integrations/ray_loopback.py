@@ -48,12 +48,13 @@ class Loopback:
         self.env = {
             **os.environ,
             "HOME": self.folder,
-            "PYTHONPATH": os.pathsep.join([str(TESTS), str(PACKAGE)]),
+            "PYTHONPATH": os.pathsep.join([str(TESTS), str(PACKAGE), self.folder]),
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": secrets.token_hex(32),
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_ADDRESS": "",
         }
+        self._bring_store()
         self._holder = subprocess.Popen(
             [*APART, "bash", "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -62,6 +63,15 @@ class Loopback:
         self._nodes: list[set[int]] = []
         for _ in range(nodes):
             self.add_node()
+
+    def _bring_store(self) -> None:
+        """One that several processes may write to, as another package would bring it."""
+        described = Path(self.folder) / "turns-1.0.dist-info"
+        described.mkdir()
+        (described / "METADATA").write_text("Metadata-Version: 2.1\nName: turns\nVersion: 1\n")
+        (described / "entry_points.txt").write_text(
+            "[docpruner.stores]\nturns = integrations.turns_store:TurnsStore\n"
+        )
 
     @property
     def address(self) -> str:
@@ -106,6 +116,10 @@ class Loopback:
         """All of a machine at once; 0 is the one that the others join."""
         node = {pid for pid in self._nodes[number] if is_there(pid)}
         kill([*node, *(pid for each in node for pid in descendants_of(each))])
+
+    def replace_node(self) -> None:
+        self._nodes.pop()
+        self.add_node()
 
     def workers(self) -> list[int]:
         """The processes that make pages."""

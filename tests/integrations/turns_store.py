@@ -1,4 +1,4 @@
-"""A folder that any number of processes may write to: each takes its turn at every single change."""
+"""A folder that many processes may write to: each takes its turn at every single change."""
 
 from __future__ import annotations
 

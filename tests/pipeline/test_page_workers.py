@@ -107,7 +107,7 @@ def test_the_built_in_encoder_gives_the_same_bits_in_other_batches(tmp_path, mon
     assert builtin().name  # the other was loaded by its name, in each worker
 
 
-def test_a_few_kilobytes_are_sent_for_a_page(files, tmp_path):
+def test_a_few_kilobytes_are_sent_for_a_page(tmp_path):
     workers = ThreadWorkers()
     with Index.create(tmp_path / "index") as index:
         index.add(sorted(SAMPLES.glob("*.pdf"))[0], workers=workers)
@@ -135,7 +135,7 @@ def test_an_index_with_a_budget_has_one_writer(files, tmp_path, monkeypatch):
     assert {type(result.record) for result in workers.results} == {PackedPage}
 
 
-def test_a_file_that_only_this_machine_has_is_a_problem_with_a_remedy(files, tmp_path):
+def test_a_file_that_only_this_machine_has_is_a_problem_with_a_remedy(tmp_path):
     job = WorkerJob(settings_of(), WordEncoder)
     worker = PageWorker(job)
     gone = PageTask(None, str(tmp_path / "gone.pdf"), 3)

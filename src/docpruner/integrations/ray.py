@@ -199,10 +199,16 @@ def _record(row: Row) -> DocumentRecord:
 
 
 def _rows(batch: Mapping[str, Any]) -> list[Row]:
-    columns = {name: list(batch[name]) for name in COLUMNS}
+    columns = {name: _values(batch[name]) for name in COLUMNS}
     return [
         dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
     ]
+
+
+def _values(column: Any) -> list[Any]:
+    """In Python's own types, of a batch in any of Ray's three formats."""
+    values: list[Any] = column.to_pylist() if hasattr(column, "to_pylist") else column.tolist()
+    return values
 
 
 def _made(row: Row, made: WorkerResult, *, reads_words: bool) -> Row:

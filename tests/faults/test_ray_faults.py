@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from cli_process import write_pdf
 from docpruner.facade import Index
 from faults.library import Library, contents_of, library
 from faults.words import WordEncoder
+from faults.worker import waited_for
 from integrations.ray_driver import DEADLY
 from integrations.ray_loopback import PATIENCE, Loopback, children_of, kill, why_not
 
@@ -81,7 +83,8 @@ def a_worker(cluster: Loopback, dice: random.Random) -> None:
 
 
 def a_node(cluster: Loopback, dice: random.Random) -> None:  # noqa: ARG001
-    cluster.kill_node(1)
+    at_work = set(cluster.workers())
+    assert len(at_work & cluster.kill_node()) == 1
 
 
 @pytest.mark.parametrize("killed", [a_worker, a_node])
@@ -95,7 +98,8 @@ def test_no_page_is_lost_with(
     for turn in range(ROUNDS):
         index = tmp_path / str(turn)
         driver = Driver(cluster, f"{scheme}{index}", files.folder)
-        driver.until(dice.randint(1, 20))
+        driver.until(dice.randint(1, 10))
+        assert waited_for(lambda: len(cluster.workers()) == 2)
         killed(cluster, dice)
         told, problems = driver.finished()
         if killed is a_node:
@@ -131,13 +135,7 @@ def test_ctrl_c_keeps_what_was_committed(cluster, files, tmp_path):
     with Index.open(index) as opened:
         assert opened.verify() == []
         assert 4 <= len(opened) < 50
-    assert waited_for_no_workers(cluster)
-
-
-def waited_for_no_workers(cluster: Loopback) -> bool:
-    from faults.worker import waited_for
-
-    return waited_for(lambda: not cluster.workers(), 20.0)
+    assert waited_for(lambda: not cluster.workers(), 20.0)
 
 
 def test_a_page_that_kills_its_worker_is_reported_and_costs_no_other(cluster, tmp_path):
@@ -154,6 +152,4 @@ def test_a_page_that_kills_its_worker_is_reported_and_costs_no_other(cluster, tm
 
 def deadly(path: Path) -> None:
     """Three pages, the second of which ends whoever encodes it."""
-    from cli_process import write_pdf
-
     write_pdf(path, "before it", f"a {DEADLY} page", "after it")

@@ -10,7 +10,6 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from docpruner.facade import Index
 from docpruner.integrations.ray import RayWorkers
@@ -36,7 +35,7 @@ def main() -> None:
     encoder = DeadlyEncoder(job.get("seconds", 0.0))
     with (
         RayWorkers(job["address"]) as workers,
-        Index.open_or_create(Path(job["index"]), encoder=encoder) as index,
+        Index.open_or_create(job["index"], encoder=encoder) as index,
     ):
         report = index.add(job["files"], progress=told, workers=workers)
         damaged = index.verify()

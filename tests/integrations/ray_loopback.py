@@ -41,9 +41,10 @@ def why_not() -> str:
 
 
 class Loopback:
-    """A cluster of `nodes` machines with one processor each, all of them this one."""
+    """A cluster of `nodes` machines with so many processors each, all of them this one."""
 
-    def __init__(self, nodes: int = 2) -> None:
+    def __init__(self, nodes: int = 2, processors: int = 1) -> None:
+        self._processors = processors
         self.folder = tempfile.mkdtemp(prefix="dp-ray-", dir="/tmp")  # sockets need short names
         self.env = {
             **os.environ,
@@ -105,17 +106,19 @@ class Loopback:
         before = self.pids()
         head = ["--head", f"--port={PORT}", "--include-dashboard=false", "--temp-dir", self.folder]
         where = [f"--address={self.address}"] if self._nodes else head
-        sizes = ["--num-cpus=1", f"--object-store-memory={STORE}"]
+        sizes = [f"--num-cpus={self._processors}", f"--object-store-memory={STORE}"]
         done = self.python(
             *("-m", "ray.scripts.scripts", "start", f"--node-ip-address={HOST}", *where, *sizes)
         )
         assert done.returncode == 0, done.stdout + done.stderr
         self._nodes.append(self.pids() - before)
 
-    def kill_node(self, number: int) -> None:
-        """All of a machine at once; 0 is the one that the others join."""
-        node = {pid for pid in self._nodes[number] if is_there(pid)}
-        kill([*node, *(pid for each in node for pid in descendants_of(each))])
+    def kill_node(self) -> set[int]:
+        """All of the machine that joined last, at once; returns its processes."""
+        node = {pid for pid in self._nodes[-1] if is_there(pid)}
+        node = node.union(*(descendants_of(pid) for pid in node))
+        kill(node)
+        return node
 
     def replace_node(self) -> None:
         self._nodes.pop()

@@ -30,10 +30,10 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from docpruner.facade import Index  # noqa: E402
-from faults.library import pdf  # noqa: E402
-from faults.words import WordEncoder  # noqa: E402
-from integrations.ray_loopback import Loopback, why_not  # noqa: E402
+from docpruner.facade import Index
+from faults.library import pdf
+from faults.words import WordEncoder
+from integrations.ray_loopback import Loopback, why_not
 
 PAGES_OF_A_FILE = 10
 WORDS = 60  # of a page

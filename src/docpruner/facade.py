@@ -20,6 +20,7 @@ from docpruner.encoders.model_options import ModelOptions, gives_importance
 from docpruner.errors import (
     AddError,
     BudgetError,
+    DocPrunerError,
     EncoderError,
     IndexStateError,
     PageError,
@@ -29,10 +30,10 @@ from docpruner.hits import Hit
 from docpruner.pages.embedding_source import EmbeddingSource
 from docpruner.pages.file_source import FileSource, is_gone
 from docpruner.pages.image_source import ImageSource
+from docpruner.pages.object_files import is_url, unread_source
 from docpruner.pages.page_files import PageFiles
 from docpruner.pages.problems import printable_path, unreachable
 from docpruner.pages.sources import Source
-from docpruner.pages.unread import FollowedFiles
 from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.pipeline.budget import MILDEST, Budget, Choice
@@ -407,7 +408,8 @@ class Index:
         Unchanged documents are skipped, changed ones replaced at once when all their pages are in,
         moved ones keep their vectors under the new path.
 
-        paths: a PDF, PNG, JPEG, TIFF or WebP file, a folder of them, or several.
+        paths: a PDF, PNG, JPEG, TIFF or WebP file, a folder of them, or several; with `workers`
+            also URLs of them, such as s3://bucket/reports.
         ocr: recognise the words of pages that have none (extra `ocr`).
         metadata: kept with the documents, to filter by: a mapping for all of them, mappings by
             path, a function of the path, or a CSV file whose first column is the path. It is
@@ -421,18 +423,16 @@ class Index:
             `docpruner.integrations.ray.RayWorkers`.
         """
         source: Source
-        encoder, elsewhere = None, None
-        if workers is None:
+        encoder, elsewhere, given = None, None, _listed(paths)
+        if workers is not None:
+            elsewhere = WorkElsewhere(workers, self._loader())
+            source = unread_source(given, self.root, follow=True)
+        elif any(map(is_url, given)):
+            raise DocPrunerError("files at URLs are read by workers only; see --ray")
+        else:
             encoder = self.encoder
             words = encoder.reads == "words"
-            source = FileSource(
-                _listed(paths), pixels=encoder.pixels, words=words, ocr=ocr, root=self.root
-            )
-        else:
-            elsewhere = WorkElsewhere(workers, self._loader())
-            source = FollowedFiles(
-                FileSource(_listed(paths), pixels=None, words=False, root=self.root)
-            )
+            source = FileSource(given, pixels=encoder.pixels, words=words, ocr=ocr, root=self.root)
         return self._add(
             source,
             encoder,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli_process import write_pdf
-from docpruner.errors import PageError
+from docpruner.errors import AddError, DocPrunerError, PageError
 from docpruner.facade import Index
 from docpruner.pipeline import page_workers
 from docpruner.pipeline.page_worker import (
@@ -153,3 +153,40 @@ def test_a_packed_page_comes_back():
     page = RecordMaker(settings).make("a.pdf", Page("a#1", lambda: None), embedding).record
     packed = PackedPage.of(page)
     assert PackedPage.of(pickle.loads(pickle.dumps(packed)).page) == packed
+
+
+def test_files_on_object_storage_are_named_by_their_urls(files, tmp_path):
+    """`file://` goes the way of `s3://`, which is tried against a server of its own."""
+    url = files.folder.as_uri()
+    (files.folder / "broken.pdf").write_bytes(b"%PDF-1.7 no more than that")
+    workers = ThreadWorkers()
+    report = added(tmp_path / "there", url, workers)
+    assert [problem.path for problem in report.problems] == [f"{url}/broken.pdf"]
+    assert report.documents == {"added": 3}
+    with Index.open(tmp_path / "there", encoder=WordEncoder()) as index:
+        assert [entry.name for entry in index.documents()] == [
+            f"{url}/{name}" for name in ("a.pdf", "b.pdf", "c.pdf")
+        ]
+    added(tmp_path / "here", files.folder, None)
+    here, there = contents_of(tmp_path / "here"), contents_of(tmp_path / "there")
+    assert {
+        (name.removeprefix("file://"), number): page for (name, number), page in there.items()
+    } == here
+    asked = len(workers.results)
+    assert added(tmp_path / "there", url, workers).documents == {"unchanged": 3}
+    assert len(workers.results) == asked
+
+
+def test_a_url_that_leads_nowhere_is_a_problem(files, tmp_path):
+    wrong = [(files.folder / "gone.pdf").as_uri(), "nonsense://there"]
+    with pytest.raises(AddError, match=r"gone\.pdf: does not exist") as caught:
+        added(tmp_path / "index", wrong, ThreadWorkers())
+    assert "nonsense://there: can't be reached" in str(caught.value.report.problems[1])
+
+
+def test_urls_are_for_workers_and_not_to_be_mixed_with_files(files, tmp_path):
+    url = files.folder.as_uri()
+    with pytest.raises(DocPrunerError, match="one by one"):
+        added(tmp_path / "index", [url, files.folder], ThreadWorkers())
+    with pytest.raises(DocPrunerError, match="--ray"):
+        added(tmp_path / "index", [url], None)

@@ -28,8 +28,8 @@ from docpruner.encoders.registry import Encoder
 from docpruner.errors import PageError
 from docpruner.facade import Index
 from docpruner.integrations.ray_workers import RayWorkers
-from docpruner.pages.file_source import FileSource
-from docpruner.pages.unread import UnreadFiles, UnreadPage
+from docpruner.pages.object_files import unread_source
+from docpruner.pages.unread import UnreadPage, unread
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.pipeline.commits import Commits
 from docpruner.pipeline.fit import BudgetKeeper
@@ -65,7 +65,7 @@ def missing_pages(
     nobody has finished, has its last page made once more.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    source = UnreadFiles(FileSource(given, pixels=None, words=False, root=index.root))
+    source = unread_source(given, index.root, follow=False)
     rows: list[Row] = []
     try:
         for reading in MissingPages(index, source, ocr=ocr):
@@ -157,7 +157,7 @@ def _committed(commits: Commits, rows: Any) -> AddReport:
             record = _record(row)
             if record.name not in ends:
                 ends[record.name] = DocumentEnd(record, row["status"], changed=True)
-            page = UnreadPage(record.name, _unread, number=row["number"])
+            page = UnreadPage(record.name, unread, number=row["number"])
             reads.append(PageRead(ends[record.name].document, page))
             results[id(reads[-1])] = _result(row)
         commits.take(reads, results)
@@ -253,7 +253,3 @@ def _table(rows: Sequence[Row]) -> Any:
     kinds |= {bool: pyarrow.bool_(), bytes: pyarrow.large_binary()}
     schema = pyarrow.schema([(name, kinds[type(value)]) for name, value in rows[0].items()])
     return pyarrow.Table.from_pylist(list(rows), schema)
-
-
-def _unread() -> Any:
-    raise ValueError("a page that was made elsewhere can't be drawn")

@@ -43,7 +43,7 @@ class UnreadDocument:
     def pages(self, numbers: Sequence[int]) -> Iterator[Page | PageError]:
         path = self.document.path
         for number in numbers:
-            yield UnreadPage(f"{path.name}#{number}", _unread, number=number, path=str(path))
+            yield UnreadPage(f"{path.name}#{number}", unread, number=number, path=str(path))
 
 
 class UnreadFiles:
@@ -71,5 +71,5 @@ class FollowedFiles(UnreadFiles):
         return self._files.is_gone(document)
 
 
-def _unread() -> Image:
+def unread() -> Image:
     raise ValueError("a page that was not read can't be drawn")

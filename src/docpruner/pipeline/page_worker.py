@@ -18,6 +18,7 @@ from threading import Lock
 from docpruner.encoders.encoder_name import Reads
 from docpruner.encoders.registry import Encoder
 from docpruner.errors import PageError
+from docpruner.pages.object_files import FetchedFile, is_url
 from docpruner.pages.problems import printable_path
 from docpruner.pages.reader import PageReader
 from docpruner.pipeline.page_encoding import NamedPage, PageEncoding, PreparedPages, like_sizes
@@ -84,6 +85,7 @@ class PageWorker:
         self._encoder = job.load()
         reads_words = self._encoder.reads == "words"
         self._reader = PageReader(pixels=self._encoder.pixels, words=reads_words, ocr=job.ocr)
+        self._fetched = FetchedFile()
         self._encoding = PageEncoding(self._encoder)
         self._maker = RecordMaker(job.settings, reads_words=reads_words)
         self._store = open_store(job.location) if job.location else None
@@ -116,6 +118,7 @@ class PageWorker:
 
     def close(self) -> None:
         self._reader.close()
+        self._fetched.close()
         if self._store is not None:
             self._store.close()
 
@@ -123,13 +126,18 @@ class PageWorker:
         for path, some in groupby(tasks, key=lambda task: task.path):
             numbers = [task.number for task in some]
             try:
-                _require(path)
-                self._reader.open(Path(path))
+                self._reader.open(self._file(path))
+                pages: Iterator[Page | PageError] = self._reader.pages(numbers)
             except PageError as error:
-                for number in numbers:
-                    yield PageError(error.path, error.reason, error.remedy, number)
-                continue
-            yield from self._reader.pages(numbers)
+                pages = iter([_at(error, path, number) for number in numbers])
+            for page in pages:
+                yield _at(page, path, page.page) if isinstance(page, PageError) else page
+
+    def _file(self, path: str) -> Path:
+        if is_url(path):
+            return self._fetched.of(path)
+        _require(path)
+        return Path(path)
 
     def _prepared(
         self, tasks: Sequence[PageTask], read: Sequence[Page | PageError], good: Sequence[int]
@@ -165,6 +173,12 @@ class PageWorker:
             with self._writing, self._store.writer() as writer:
                 writer.commit(parts)
         return told
+
+
+def _at(error: PageError, path: str, number: int | None) -> PageError:
+    """A fetched file is named by where it is from."""
+    where = path if is_url(path) else error.path
+    return PageError(where, error.reason, error.remedy, number)
 
 
 def _require(path: str) -> None:

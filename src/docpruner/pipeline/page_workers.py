@@ -23,7 +23,7 @@ from docpruner.pipeline.page_worker import PageTask, WorkerFacts, WorkerJob, Wor
 from docpruner.stores.contract import SeveralWriters, Store
 from docpruner.stores.settings import Settings
 
-PAGES = 16  # that are asked for at once
+PAGES = 8  # that are asked for at once; as many as a device needs to be busy
 MOST_STEPS = 1000  # pages and ends of documents between two questions
 LISTED = 256  # pages known to be missing, before they are asked for
 WAITING = 1000  # questions whose answers have not been committed; each some 100 kB when answered

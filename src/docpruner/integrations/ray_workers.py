@@ -14,12 +14,12 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Self
 
-from docpruner.errors import ClusterError, DocPrunerError, PageError
+from docpruner.errors import ClusterError, DocPrunerError
 from docpruner.integrations.ray_cluster import imported_ray, joined
+from docpruner.integrations.ray_errands import AT_ONCE, Errand, Hired, Question, tried_again
 from docpruner.pipeline.page_worker import (
     PageTask,
     PageWorker,
@@ -28,8 +28,6 @@ from docpruner.pipeline.page_worker import (
     WorkerResult,
 )
 
-AT_ONCE = 3  # questions that a worker has: one runs, one is being read, one is on its way
-TRIES = 3  # of a page that was on a worker when it was lost
 STARTS = 3  # workers lost one after another before any of them was ready
 LOOK = 2.0  # seconds until the size of the cluster is asked for again
 PATIENCE = 0.1  # seconds between two looks at what there is to give out
@@ -48,54 +46,8 @@ class PageActor:
     def make(self, tasks: Sequence[PageTask]) -> list[WorkerResult]:
         try:
             return self._worker.make(tasks)
-        except PageError:
-            raise
         except DocPrunerError as error:
             raise ClusterError(str(error)) from None
-
-
-@dataclass(eq=False)
-class _Question:
-    """Pages that were asked for together, and what has become of them so far."""
-
-    tasks: Sequence[PageTask]
-    answers: Future[list[WorkerResult]] = field(default_factory=Future)
-    results: dict[int, WorkerResult] = field(default_factory=dict)
-
-    def answer(self, places: Sequence[int], results: Sequence[WorkerResult]) -> None:
-        self.results.update(zip(places, results, strict=True))
-        if len(self.results) == len(self.tasks):
-            self.answers.set_result([self.results[place] for place in range(len(self.tasks))])
-
-
-@dataclass(eq=False)
-class _Errand:
-    """Some pages of a question, by their places. One that is a second try goes alone."""
-
-    question: _Question
-    places: Sequence[int]
-    alone: bool = False
-    losses: int = 0  # of workers, while it was alone
-
-    @property
-    def tasks(self) -> list[PageTask]:
-        return [self.question.tasks[place] for place in self.places]
-
-
-@dataclass(eq=False)
-class _Hired:
-    """An actor, and what it has to do."""
-
-    actor: Any
-    loading: Any  # the promise of its facts; None when they have come
-    errands: dict[Any, _Errand] = field(default_factory=dict)
-
-    def has_room(self, errand: _Errand) -> bool:
-        if self.loading is not None:
-            return False
-        if errand.alone:
-            return not self.errands
-        return len(self.errands) < AT_ONCE and not any(e.alone for e in self.errands.values())
 
 
 class RayWorkers:
@@ -117,8 +69,8 @@ class RayWorkers:
         self._changed = threading.Condition()
         self._closed = True  # until a job begins
         self._failure: BaseException | None = None
-        self._waiting: deque[_Errand] = deque()
-        self._hired: list[_Hired] = []
+        self._waiting: deque[Errand] = deque()
+        self._hired: list[Hired] = []
         self._thread: threading.Thread | None = None
 
     def begin(self, job: WorkerJob) -> WorkerFacts:
@@ -138,12 +90,12 @@ class RayWorkers:
             raise
 
     def ask(self, tasks: Sequence[PageTask]) -> Future[list[WorkerResult]]:
-        question = _Question(tasks)
+        question = Question(tasks)
         with self._changed:
             self._changed.wait_for(lambda: self._closed or len(self._waiting) < self._room)
             if self._closed:
                 raise self._failure or _stopped()
-            self._waiting.append(_Errand(question, range(len(tasks))))
+            self._waiting.append(Errand(question, range(len(tasks))))
             self._changed.notify_all()
         return question.answers
 
@@ -204,7 +156,7 @@ class RayWorkers:
         work = len(self._waiting) + sum(len(hired.errands) for hired in self._hired)
         for _ in range(min(self._room, max(1, work)) - len(self._hired)):
             actor = self._actor_class().remote()
-            self._hired.append(_Hired(actor, actor.begin.remote(self._job)))
+            self._hired.append(Hired(actor, actor.begin.remote(self._job)))
 
     def _actor_class(self) -> Any:
         remote = self._ray.remote(
@@ -260,7 +212,7 @@ class RayWorkers:
             errand = hired.errands.pop(promise)
             errand.question.answer(errand.places, answer)
 
-    def _welcome(self, hired: _Hired, facts: WorkerFacts) -> None:
+    def _welcome(self, hired: Hired, facts: WorkerFacts) -> None:
         own = version("docpruner")
         if facts.version != own:
             raise ClusterError(
@@ -271,7 +223,7 @@ class RayWorkers:
         if not self._facts.done():
             self._facts.set_result(facts)
 
-    def _lose(self, hired: _Hired, error: BaseException) -> None:
+    def _lose(self, hired: Hired, error: BaseException) -> None:
         """Its pages are tried again, before all others."""
         self._hired.remove(hired)
         self._dismiss(hired)
@@ -279,28 +231,13 @@ class RayWorkers:
             self._starts += 1
             if self._starts >= STARTS:
                 raise ClusterError(f"no worker of the cluster gets ready: {error}")
-        again = [each for errand in hired.errands.values() for each in _again(errand)]
+        again = [each for errand in hired.errands.values() for each in tried_again(errand)]
         with self._changed:
             self._waiting.extendleft(reversed(again))
 
-    def _dismiss(self, hired: _Hired) -> None:
+    def _dismiss(self, hired: Hired) -> None:
         with suppress(Exception):  # it may be gone, or the cluster
             self._ray.kill(hired.actor)
-
-
-def _again(errand: _Errand) -> list[_Errand]:
-    """What is left to try of an errand whose worker was lost."""
-    if not errand.alone:
-        return [_Errand(errand.question, [place], alone=True) for place in errand.places]
-    losses = errand.losses + 1
-    if losses < TRIES:
-        return [_Errand(errand.question, errand.places, alone=True, losses=losses)]
-    (task,) = errand.tasks
-    reason = f"ended its worker {losses} times"
-    remedy = "leave it out, or try it on a machine with more memory"
-    problem = PageError(task.document.name, reason, remedy, task.number)
-    errand.question.answer(errand.places, [WorkerResult(problem)])
-    return []
 
 
 def _cause(error: Any) -> BaseException:

@@ -109,7 +109,7 @@ def load(name: str) -> Any:
 
 def _with_address(args: list[str]) -> list[str]:
     """`--ray` may stand without an address, which Typer has no way to say."""
-    given = []
+    given: list[str] = []
     for place, argument in enumerate(args):
         if argument == "--":
             return [*given, *args[place:]]

@@ -168,7 +168,7 @@ class RayWorkers:
         """How many the cluster has room for."""
         total = self._ray.cluster_resources()
         kind, each = ("GPU", self._gpus) if self._gpus else ("CPU", 1)
-        room = math.floor(total.get(kind, 0) / each)
+        room = math.floor(float(total.get(kind, 0)) / each)
         if self._limit is not None:
             return self._limit  # also those that a cluster has yet to grow for
         if room < 1:

@@ -57,7 +57,10 @@ ROOMS = {
     "__main__": {"cli"},
 }
 
-CONTRACT = {"contract", "records", "settings", "page_map", "page_text", "locations", "shards"}
+CONTRACT = {
+    *("contract", "records", "settings", "page_map", "page_text", "packed_page", "locations"),
+    "shards",
+}
 """Of the stores, what other rooms may know."""
 
 

@@ -58,6 +58,14 @@ def test_without_control_groups_there_is_no_quota(tmp_path):
 
 @pytest.mark.parametrize(("quota", "usable"), [(0.25, 1), (1.0, 1), (1.5, 2), (1000.0, None)])
 def test_cores_are_as_many_as_there_is_time_for_and_at_least_one(monkeypatch, quota, usable):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(cores, "cpu_quota", lambda: quota)
     here = len(os.sched_getaffinity(0))
     assert usable_cores() == (here if usable is None else min(usable, here))
+
+
+@pytest.mark.parametrize(("told", "usable"), [("1", 1), ("1,4", 1), ("9999", None), ("many", None)])
+def test_cores_are_no_more_than_other_libraries_are_told_to_use(monkeypatch, told, usable):
+    monkeypatch.setenv("OMP_NUM_THREADS", told)
+    monkeypatch.setattr(cores, "cpu_quota", lambda: None)
+    assert usable_cores() == (usable or len(os.sched_getaffinity(0)))

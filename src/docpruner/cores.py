@@ -32,13 +32,19 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 def usable_cores() -> int:
-    """The cores this process may use, which in a container are fewer than the machine has."""
+    """The cores this process may use, which in a container are fewer than the machine has.
+
+    `OMP_NUM_THREADS` is kept to, as by other libraries: Ray says by it how many are a worker's.
+    """
     if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
         cores = len(os.sched_getaffinity(0))
     else:
         cores = os.cpu_count() or 1
     quota = cpu_quota()
-    return cores if quota is None else max(1, min(cores, math.ceil(quota)))
+    if quota is not None:
+        cores = max(1, min(cores, math.ceil(quota)))
+    told = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    return min(cores, int(told)) if told.isdecimal() and int(told) else cores
 
 
 @cache

@@ -51,6 +51,10 @@ class PageError(DocPrunerError, ValueError):
         super().__init__(f"{where}: {reason}; {remedy}")
         self.path, self.page, self.reason, self.remedy = path, page, reason, remedy
 
+    def __reduce__(self) -> tuple[type[PageError], tuple[str, str, str, int | None]]:
+        """It may come from another process, where exceptions are made again of their arguments."""
+        return type(self), (self.path, self.reason, self.remedy, self.page)
+
 
 class AddError(DocPrunerError, ValueError):
     """Documents that could not be added; `report` says what was, and every problem."""

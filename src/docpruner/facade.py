@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from docpruner.encoders.model_options import ModelOptions, gives_importance
 from docpruner.errors import (
     AddError,
     BudgetError,
+    DocPrunerError,
     EncoderError,
     IndexStateError,
     PageError,
@@ -28,6 +30,7 @@ from docpruner.hits import Hit
 from docpruner.pages.embedding_source import EmbeddingSource
 from docpruner.pages.file_source import FileSource, is_gone
 from docpruner.pages.image_source import ImageSource
+from docpruner.pages.object_files import is_url, unread_source
 from docpruner.pages.page_files import PageFiles
 from docpruner.pages.problems import printable_path, unreachable
 from docpruner.pages.sources import Source
@@ -40,6 +43,7 @@ from docpruner.pipeline.exporting import Exported, VectorNumbers, export_index
 from docpruner.pipeline.fit import listed_choices, prune_to
 from docpruner.pipeline.importance_check import named_for, require_importance
 from docpruner.pipeline.metadata import GivenMetadata, metadata_of
+from docpruner.pipeline.page_workers import PageWorkers, WorkElsewhere
 from docpruner.pipeline.prune import Pruned, prune
 from docpruner.reduce import Reducer, reducer
 from docpruner.search.filters import matching
@@ -101,6 +105,7 @@ class Index:
             )
         self._store = store
         self._encoder = encoder
+        self._given = encoder  # None if it is found by its name
         self._model_options = ModelOptions()
         self._files = PageFiles()
         self._encoding = threading.Lock()  # tokenizers must not be used by two threads at once
@@ -148,9 +153,9 @@ class Index:
         limit = "" if budget is None else str(Budget.read(budget))
         begin, mildest = MILDEST if limit else (DEFAULT_SPEC, DEFAULT_CODEC)
         reduce = reducer(str(_one_of(reduction, spec) or begin))
+        options, named = _options(model_options, device, trust_remote_code), encoder
         if isinstance(encoder, str):
             filtering: Prompt | None = None if reduce.prompt == "default" else reduce.prompt
-            options = _options(model_options, device, trust_remote_code)
             encoder = options.load(named_for(encoder, reduce), prompt=filtering)
         if reduce.prompt == "noise-filtering" != encoder.prompt:
             raise IndexStateError(
@@ -169,7 +174,11 @@ class Index:
             limit,
             text,
         )
-        return cls(create_store(location, settings), encoder)._rooted(root)
+        index = cls(create_store(location, settings), encoder)
+        index._model_options = options
+        if isinstance(named, str):
+            index._given = None
+        return index._rooted(root)
 
     @classmethod
     def open(
@@ -439,13 +448,15 @@ class Index:
         strict: bool = False,
         wait: float = WAIT,
         progress: ProgressCallback | None = None,
+        workers: PageWorkers | None = None,
     ) -> AddReport:
         """Bring the index up to date with files and folders.
 
         Unchanged documents are skipped, changed ones replaced at once when all their pages are in,
         moved ones keep their vectors under the new path.
 
-        paths: a PDF, PNG, JPEG, TIFF or WebP file, a folder of them, or several.
+        paths: a PDF, PNG, JPEG, TIFF or WebP file, a folder of them, or several; with `workers`
+            also URLs of them, such as s3://bucket/reports.
         ocr: recognise the words of pages that have none (extra `ocr`).
         metadata: kept with the documents, to filter by: a mapping for all of them, mappings by
             path, a function of the path, or a CSV file whose first column is the path. It is
@@ -455,23 +466,30 @@ class Index:
         strict: raise AddError if anything could not be added, not only if nothing was.
         wait: seconds to wait for another writer.
         progress: gets the report so far, batch by batch.
+        workers: read, encode and prune the pages in place of this process, such as those of
+            `docpruner.integrations.ray.RayWorkers`.
         """
-        encoder = self.encoder
-        source = FileSource(
-            _listed(paths),
-            pixels=encoder.pixels,
-            words=encoder.reads == "words" or self.settings.text,
-            ocr=ocr,
-            root=self.root,
-        )
-        return self.add_from(
+        source: Source
+        encoder, elsewhere, given = None, None, _listed(paths)
+        if workers is not None:
+            elsewhere = WorkElsewhere(workers, self._loader())
+            source = unread_source(given, self.root, follow=True)
+        elif any(map(is_url, given)):
+            raise DocPrunerError("files at URLs are read by workers only; see --ray")
+        else:
+            encoder = self.encoder
+            words = encoder.reads == "words" or self.settings.text
+            source = FileSource(given, pixels=encoder.pixels, words=words, ocr=ocr, root=self.root)
+        return self._add(
             source,
+            encoder,
             ocr=ocr,
             metadata=metadata,
             delete_missing=delete_missing,
             strict=strict,
             wait=wait,
             progress=progress,
+            elsewhere=elsewhere,
         )
 
     def add_images(
@@ -536,21 +554,52 @@ class Index:
         encode: False if all pages come with their embeddings, so that no encoder is needed.
         The others are those of `add`; `ocr` asks again for pages in which no words were found.
         """
+        return self._add(
+            source,
+            self.encoder if encode else None,
+            ocr=ocr,
+            metadata=metadata,
+            delete_missing=delete_missing,
+            strict=strict,
+            wait=wait,
+            progress=progress,
+        )
+
+    def _add(
+        self,
+        source: Source,
+        encoder: Encoder | None,
+        *,
+        ocr: bool,
+        metadata: GivenMetadata | None,
+        delete_missing: bool,
+        strict: bool,
+        wait: float,
+        progress: ProgressCallback | None,
+        elsewhere: WorkElsewhere | None = None,
+    ) -> AddReport:
         report = add_documents(
             self._store,
             source,
-            self.encoder if encode else None,
+            encoder,
             ocr=ocr,
             metadata=metadata_of(metadata),
             delete_missing=delete_missing,
             wait=wait,
             progress=progress,
+            elsewhere=elsewhere,
         )
         if report.pages:
             self._update_first_stage(wait)
         if report.outcome == "none" or (strict and report.problems):
             raise AddError(report.problems, report)
         return report
+
+    def _loader(self) -> Callable[[], Encoder]:
+        """Loads the encoder, or brings the one that was given, in another process."""
+        if self._given is not None:
+            return partial(_itself, self._given)
+        return partial(self._model_options.load, self.settings.encoder)
 
     def update_metadata(
         self, documents: str | Sequence[str], metadata: Metadata, *, wait: float = WAIT
@@ -872,6 +921,10 @@ class Index:
         if not isinstance(self._store, Verifiable):
             raise IndexStateError(f"{self.location} has no checksums of its own to verify")
         return self._store.verify(isolate=isolate, wait=wait, progress=progress)
+
+
+def _itself(encoder: Encoder) -> Encoder:
+    return encoder
 
 
 def _one_of(reduction: str | Reducer | None, spec: str | None) -> str | Reducer | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -34,10 +35,11 @@ from docpruner.cli.arguments import (
 from docpruner.cli.config import read_config
 from docpruner.cli.metadata_file import MetadataFile
 from docpruner.codecs import CODEC_NAMES
-from docpruner.errors import AddError
+from docpruner.errors import AddError, DocPrunerError
 
 if TYPE_CHECKING:
     from docpruner.pipeline.add_report import AddReport
+    from docpruner.pipeline.page_workers import PageWorkers
 
 EXIT_STATUS = {"all": 0, "some": SOME, "none": NOTHING}
 
@@ -119,6 +121,24 @@ def run(
     attention: AttentionOption = None,
     max_visual_tokens: VisualTokensOption = None,
     trust_remote_code: TrustOption = False,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[ADDRESS]",
+            help="Work on a Ray cluster: that of this machine or a new one, host:6379, or "
+            "ray://host:10001 (extra ray).",
+        ),
+    ] = None,
+    ray_workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Workers at most. [default: one for each processor or GPU]"
+        ),
+    ] = None,
+    ray_gpus: Annotated[
+        float,
+        typer.Option(metavar="N", min=0, help="GPUs that a worker takes, such as 1 or 0.5."),
+    ] = 0.0,
     wait: WaitOption = 10.0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print problems only.")] = False,
     json: Annotated[
@@ -136,9 +156,13 @@ def run(
     Example: `docpruner index reports.idx ~/Documents/reports`
 
     Example: `docpruner index reports.idx ~/Documents/reports --budget 2GB`
+
+    Example: `docpruner index reports.idx /shared/reports --ray ray://head:10001 --ray-gpus 1`
     """
     from docpruner.facade import Index
 
+    if ray is not None and devices is not None:
+        raise DocPrunerError("give one of --ray and --devices")
     options = read_model_options(
         device, devices, dtype, batch_size, attention, max_visual_tokens, trust_remote_code
     )
@@ -148,6 +172,7 @@ def run(
     view: JsonLines | Bar = JsonLines() if json else Bar(quiet=quiet)
     try:
         with (
+            _workers(ray, ray_workers, ray_gpus) as workers,  # first: it may not be there
             Index.open_or_create(
                 index,
                 encoder=encoder or chosen.get("encoder"),
@@ -169,6 +194,7 @@ def run(
                     delete_missing=delete_missing,
                     wait=wait,
                     progress=view.watch,
+                    workers=workers,
                 )
             )
             documents = [] if table is None else opened.documents()
@@ -179,6 +205,18 @@ def run(
         table.warn_of_unknown(entry.name for entry in documents)
     view.done(report, opened.location, ocr=ocr)  # not as typed, which may hold a password
     raise typer.Exit(EXIT_STATUS[report.outcome])
+
+
+def _workers(
+    address: str | None, workers: int | None, gpus: float
+) -> AbstractContextManager[PageWorkers | None]:
+    if address is None:
+        if workers is not None or gpus:
+            raise DocPrunerError("--ray-workers and --ray-gpus are for --ray; give that too")
+        return nullcontext()
+    from docpruner.integrations.ray_workers import RayWorkers
+
+    return RayWorkers(address, workers=workers, gpus=gpus)
 
 
 def _added(add: Callable[[], AddReport]) -> AddReport:

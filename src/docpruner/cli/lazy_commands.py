@@ -3,12 +3,16 @@ quick: what it says of them stands here, and a test holds it to what they say th
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
+
+ADDRESS = re.compile(r"auto|(ray://)?(\[[0-9a-fA-F:]+\]|[\w.-]+):\d{1,5}")
+"""Of a Ray cluster, rather than a file: `auto`, `host:6379`, `ray://host:10001`."""
 
 MARKUP: Literal["markdown"] = "markdown"
 
@@ -85,6 +89,9 @@ class Command(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_types(super().get_params(ctx))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _with_address(args))
+
 
 class Commands(TyperGroup):
     """All commands; in a list of them they are but names and summaries."""
@@ -108,6 +115,19 @@ def load(name: str) -> Any:
     app = typer.Typer(add_completion=False, rich_markup_mode=MARKUP)
     app.command(name, cls=Command)(getattr(import_module(f"docpruner.cli.{module}"), function))
     return get_command(app)
+
+
+def _with_address(args: list[str]) -> list[str]:
+    """`--ray` may stand without an address, which Typer has no way to say."""
+    given: list[str] = []
+    for place, argument in enumerate(args):
+        if argument == "--":
+            return [*given, *args[place:]]
+        given.append(argument)
+        following = args[place + 1] if place + 1 < len(args) else ""
+        if argument == "--ray" and not ADDRESS.fullmatch(following):
+            given.append("auto")
+    return given
 
 
 def _without_types(parameters: list[Any]) -> list[Any]:

@@ -25,8 +25,10 @@ from docpruner.pipeline.page_encoding import (
     PreparedPages,
     like_sizes,
 )
+from docpruner.pipeline.page_workers import WorkElsewhere, WorkersRun
 from docpruner.pipeline.record_maker import PageResult, RecordMaker
-from docpruner.stores.contract import WAIT, Store, Writer
+from docpruner.stores.contract import WAIT, Store
+from docpruner.stores.settings import Settings
 
 FIRST_BATCH, MOST_PAGES = 8, 64  # pages
 MOST_STEPS = 1000  # pages and ends of documents in a commit
@@ -45,21 +47,42 @@ def add_documents(
     delete_missing: bool = False,
     wait: float = WAIT,
     progress: ProgressCallback | None = None,
+    elsewhere: WorkElsewhere | None = None,
 ) -> AddReport:
     """Bring an index up to date with a source, and close the source.
 
     What the index has already is left alone, so a run that was stopped, in whatever way, goes on
     where it was. What can't be read is listed in the report, as are documents of the source whose
     files are gone; those are removed with `delete_missing`. The encoder may be None if all pages
-    come with their embeddings. An index that passes its budget is given the next setting that fits,
+    come with their embeddings, or are made `elsewhere` by workers; then the source leaves them
+    unread. An index that passes its budget is given the next setting that fits,
     as often as it takes; if none does, a BudgetError ends the run, and what was committed stays.
     """
     try:
         with store.writer(wait) as writer:
-            silent_again = ocr and encoder is not None and encoder.reads == "words"
-            missing = MissingPages(store, source, ocr=silent_again, metadata=metadata)
+            if elsewhere is None:
+                reads_words = encoder is not None and encoder.reads == "words"
+            else:
+                job = elsewhere.job(store, writer.settings, ocr=ocr)
+                reads_words = elsewhere.workers.begin(job).reads == "words"
             keeper = BudgetKeeper(store, writer)
-            run = AddRun(store, writer, keeper, encoder, source.size, progress)
+            commits = Commits(
+                writer,
+                keeper,
+                source.size,
+                pages=MOST_PAGES,
+                steps=MOST_STEPS,
+                seconds=BATCH_SECONDS,
+                reads_words=reads_words,
+                progress=progress,
+            )
+            run: AddRun | WorkersRun = (
+                AddRun(store, encoder, commits, writer.settings)
+                if elsewhere is None
+                else WorkersRun(elsewhere.workers, commits)
+            )
+            silent_again = ocr and reads_words
+            missing = MissingPages(store, source, ocr=silent_again, metadata=metadata)
             report = run.over(missing, interrupt=source.close)
             if isinstance(source, FollowsDocuments):
                 report.missing = _missing(store, source)
@@ -95,26 +118,13 @@ class AddRun:
     def __init__(
         self,
         store: Store,
-        writer: Writer,
-        keeper: BudgetKeeper,
         encoder: Encoder | None,
-        size: int,
-        progress: ProgressCallback | None,
+        commits: Commits,
+        settings: Settings,
     ) -> None:
-        reads_words = encoder is not None and encoder.reads == "words"
-        self._store = store
+        self._store, self._commits = store, commits
         self._encoding = PageEncoding(encoder, first=FIRST_BATCH, most=MOST_PAGES)
-        self._maker = RecordMaker(writer.settings)
-        self._commits = Commits(
-            writer,
-            keeper,
-            size,
-            pages=MOST_PAGES,
-            steps=MOST_STEPS,
-            seconds=BATCH_SECONDS,
-            reads_words=reads_words,
-            progress=progress,
-        )
+        self._maker = RecordMaker(settings)
 
     def over(self, missing: Iterable[Reading], *, interrupt: Callable[[], None]) -> AddReport:
         with Lanes(interrupt) as lanes:

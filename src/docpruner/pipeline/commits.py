@@ -13,7 +13,7 @@ from docpruner.errors import PageError
 from docpruner.pipeline.add_report import AddReport, ProgressCallback
 from docpruner.pipeline.fit import BudgetKeeper
 from docpruner.pipeline.missing_pages import DocumentEnd, DocumentMoved, PageRead
-from docpruner.pipeline.record_maker import PageResult
+from docpruner.pipeline.record_maker import PageResult, WrittenPage
 from docpruner.stores.contract import Writer
 from docpruner.stores.records import DocumentPages, StoredPage
 
@@ -91,7 +91,7 @@ class Commits:
             some = list(steps)
             records = [results[id(step)].record for step in some if id(step) in results]
             good = [self._keeper.fitted(page) for page in records if isinstance(page, StoredPage)]
-            if good:
+            if good or any(isinstance(page, WrittenPage) for page in records):
                 self._stored.add(document.name)
             ends = [end for end in some if isinstance(end, DocumentEnd) and self._is_in(end)]
             if good or any(end.changed for end in ends):
@@ -129,15 +129,16 @@ class Commits:
         if isinstance(record, PageError):
             report.problems.append(record)
             return
-        unpruned = record.patches + record.special
+        page = record if isinstance(record, WrittenPage) else WrittenPage.of(record)
         report.pages += 1
         report.copied += result.copied
         report.odd_thresholds += result.odd_threshold
-        report.without_words += self._reads_words and not read.page.words
-        report.vectors += len(record.vectors)
-        report.vectors_unpruned += unpruned
-        report.bytes += record.vectors.nbytes
-        report.bytes_unpruned_float16 += unpruned * bytes_per_vector("float16", settings.dim)
+        report.without_words += self._reads_words and not result.has_words
+        report.vectors += page.vectors
+        report.vectors_unpruned += page.vectors_unpruned
+        report.bytes += page.bytes
+        float16 = bytes_per_vector("float16", settings.dim)
+        report.bytes_unpruned_float16 += page.vectors_unpruned * float16
 
     def _advance(self, size: float) -> None:
         if self._size:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Protocol
 
 from docpruner.errors import PageError
 from docpruner.pages.sources import FollowsDocuments, Source, SourceDocument
 from docpruner.pipeline.add_report import DocumentStatus
-from docpruner.stores.contract import Store
+from docpruner.stores.contract import Reader
 from docpruner.stores.records import DocumentRecord, KnownDocument
 from docpruner.types import Metadata, Page
 
@@ -45,11 +47,22 @@ class DocumentEnd:
 Reading = PageRead | DocumentMoved | DocumentEnd | PageError
 
 
+class HasReader(Protocol):
+    """An index that can be looked at: a store, or a user's `Index`."""
+
+    def reader(self) -> AbstractContextManager[Reader]: ...
+
+
 class MissingPages:
     """Goes through a source, and asks each document only for what is missing."""
 
     def __init__(
-        self, store: Store, source: Source, *, ocr: bool = False, metadata: MetadataOf | None = None
+        self,
+        store: HasReader,
+        source: Source,
+        *,
+        ocr: bool = False,
+        metadata: MetadataOf | None = None,
     ) -> None:
         self._store, self._source = store, source
         self._ocr, self._metadata = ocr, metadata

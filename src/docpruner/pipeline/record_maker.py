@@ -20,13 +20,27 @@ from docpruner.types import Page, PageEmbedding, Reduction, Word
 AS_STORED = 0.002  # of the page, by which the map of a stored one rounds
 
 
+@dataclass(frozen=True)
+class WrittenPage:
+    """What is told of a page that its worker has stored already."""
+
+    vectors: int
+    vectors_unpruned: int
+    bytes: int  # of the vectors
+
+    @classmethod
+    def of(cls, page: StoredPage) -> WrittenPage:
+        return cls(len(page.vectors), page.patches + page.special, page.vectors.nbytes)
+
+
 @dataclass(frozen=True, eq=False)
 class PageResult:
     """What became of one page."""
 
-    record: StoredPage | PageError
+    record: StoredPage | WrittenPage | PageError
     copied: bool = False  # from a page that looks the same
     odd_threshold: bool = False
+    has_words: bool = False
 
 
 class RecordMaker:
@@ -96,7 +110,7 @@ class RecordMaker:
             text=self._text(page, provenance),
         )
         odd = is_odd(self._reduce, embedding, reduction)
-        return PageResult(record, odd_threshold=odd)
+        return PageResult(record, odd_threshold=odd, has_words=bool(page.words))
 
     def copied(self, like: StoredPage, document: str, page: Page) -> PageResult:
         """The record of a page that looks the same as a stored one; its words are its own."""
@@ -109,7 +123,7 @@ class RecordMaker:
             content_hash=page.content_hash,
             text=self._text(page, like.provenance),
         )
-        return PageResult(record, copied=True)
+        return PageResult(record, copied=True, has_words=bool(page.words))
 
     def _text(self, page: Page, provenance: PageMap) -> PageText:
         encoded_elsewhere = page.embedding is not None and not page.words

@@ -156,6 +156,16 @@ class StoreKind(Protocol):
 
 
 @runtime_checkable
+class SeveralWriters(Protocol):
+    """A store that any number of processes may write to at once, none of them waiting for another.
+
+    All pages of a document that they commit are in it, and who finishes it comes after them.
+    """
+
+    several_writers: bool  # a class attribute will do
+
+
+@runtime_checkable
 class Verifiable(Protocol):
     """A store that can compare its bytes with checksums."""
 

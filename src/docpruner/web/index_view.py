@@ -115,10 +115,11 @@ class IndexView:
         ]
 
     def words(self, document: str, number: int) -> Sequence[Word]:
-        """The words of a page; if the index has not stored them, from its file."""
+        """Of a page: as they are stored, or else from its file, if that is as it was indexed."""
         entry, stored = self.page(document, number)
         if stored.text.is_stored or stored.words:
             return stored.words
+        self.files.state(entry)
         return self._words.of([(entry, number)], READING_SECONDS).get((entry.name, number), ())
 
     def _documents_of(self, reader: Reader) -> Documents:
@@ -194,17 +195,11 @@ class IndexView:
             raise Refused(422, WORDS_ONLY)
         return self.index.encoder.pixels or IMAGE_PIXELS
 
-    def words(self, document: str, number: int) -> WordsResponse:
-        """Of a page: as they are stored, or else from its file, if that is as it was indexed."""
-        entry, stored = self.page(document, number)
-        words: Sequence[Word] = stored.words
-        if not words and not stored.text.is_stored:
-            self.files.state(entry)
-            words = self._words.of([(entry, number)], READING_SECONDS).get((entry.name, number), ())
+    def words_response(self, document: str, number: int) -> WordsResponse:
         return WordsResponse(
             words=[
                 WordResponse(text=word.text, box=[round(edge, 5) for edge in word.box])
-                for word in words
+                for word in self.words(document, number)
             ]
         )
 

@@ -124,7 +124,7 @@ async def words(
     view: TheView, pools: ThePools, document: DocumentId, number: PageNumber
 ) -> WordsResponse:
     """The words of the page in reading order, and where they stand."""
-    return await pools.light.run(lambda: view.words(document, number))
+    return await pools.light.run(lambda: view.words_response(document, number))
 
 
 @routes.get("/pages/{document}/{number}/hit", responses=described(404))

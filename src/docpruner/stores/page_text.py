@@ -113,4 +113,5 @@ def _unpacked_boxes(data: bytes, count: int) -> FloatArray:
     corners: npt.NDArray[np.int64] = np.stack(
         [right - width, np.cumsum(top), right, np.cumsum(bottom)], axis=1
     )
-    return (corners / STEPS).astype(np.float32)
+    places: FloatArray = (corners / STEPS).astype(np.float32)
+    return places

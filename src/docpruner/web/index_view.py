@@ -186,6 +186,7 @@ class IndexView:
             mode="vectors",
             milliseconds=round(1000 * (time.monotonic() - began), 1),
             nothing_matches=False,
+            missing_shards=[last_part(shard) for shard in self.index.missing_shards()],
             hits=self._described(hits, words=True),
         )
 

@@ -69,7 +69,7 @@ class HubPages:
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Bytes of each picture."""
-        import pyarrow.compute as pc  # type: ignore[import-untyped]
+        import pyarrow.compute as pc
 
         sizes = pc.binary_length(self._column()).to_pylist()
         return {page_id: sizes[row] or 0 for page_id, row in self.rows.items()}

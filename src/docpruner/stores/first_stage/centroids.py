@@ -137,7 +137,8 @@ def _shares(members: Labels, count: int) -> Labels:
         shares[np.argsort(shares - exact, kind="stable")[:left]] += 1
     for _ in range(-left):  # few: those of cells that have next to no members
         shares[np.argmax(shares)] -= 1
-    return np.clip(shares, 1, np.maximum(members, 1))
+    clipped: Labels = np.clip(shares, 1, np.maximum(members, 1))
+    return clipped
 
 
 def _lloyd(vectors: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:

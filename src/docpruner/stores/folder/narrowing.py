@@ -50,7 +50,8 @@ def narrowed(
         corpus = Encoded(settings.codec, settings.dim, rows)
         only = Selection(block.codes[: len(rows)], wanted, probe.floors)
         spans = _spans(listing, segment, places) - block.first
-        return score_spans(asked, corpus, spans, only=only, threads=1)[0]
+        scores: FloatArray = score_spans(asked, corpus, spans, only=only, threads=1)[0]
+        return scores
 
     picked = {segment: mask & sure[segment] for segment, mask in chosen.items()}
     if not tasks:

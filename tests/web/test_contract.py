@@ -355,6 +355,7 @@ def test_the_openapi_document_describes_every_route(server):
     described = json.loads(server.get("/api/openapi.json").text)["paths"]
     assert set(described) == {
         "/api/health", "/api/stats", "/api/documents", "/api/documents/{document}", "/api/search",
+        "/api/search/image", "/api/pages/{document}/{number}/words",
         "/api/pages/{document}/{number}", "/api/pages/{document}/{number}/hit",
         "/api/pages/{document}/{number}/image",
         "/api/pages/{document}/{number}/original", "/api/pages/{document}/{number}/reduction",

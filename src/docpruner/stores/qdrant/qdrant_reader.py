@@ -24,7 +24,7 @@ from docpruner.stores.records import (
 from docpruner.stores.totals import Counts, summed_up
 from docpruner.types import Filter, FloatArray
 
-CANDIDATES = 200  # pages chosen by quantised scores to be scored exactly, unless told otherwise
+CANDIDATES = 400  # pages chosen by quantised scores to be scored exactly, unless told otherwise
 
 COUNTS = ("vectors", "special", "patches", "besides")
 

@@ -214,7 +214,7 @@ class ShardedReader:
 
     def _tell_of_missing(self) -> None:
         missing = self._moment.missing
-        if missing.keys() != self._told:
+        if set(missing) != self._told:
             self._told = set(missing)
             self._store.tell_of(missing)
 

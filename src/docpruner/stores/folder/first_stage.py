@@ -29,8 +29,8 @@ from docpruner.types import BoolArray, FloatArray
 if TYPE_CHECKING:
     from docpruner.stores.folder.listing import Listing
 
-CANDIDATES = 1000  # unless the index was tuned
-RANKED_OF, LEAST_RANKED = 16, 200  # one candidate in so many is ranked, so many at least
+LEAST_CANDIDATES, CANDIDATE_OF = 4000, 50  # one page in so many, unless the index was tuned
+RANKED_OF, LEAST_RANKED = 5, 200  # one candidate in so many is ranked, so many at least
 USUAL = 10  # hits, for which candidates are counted
 SURE = np.uint16(0xFFFF)  # what a page gains that no list knows: it is always ranked
 
@@ -47,7 +47,11 @@ class FirstStage:
 
     @property
     def candidates(self) -> int:
-        return CANDIDATES if self.tuning is None else self.tuning.candidates
+        """Pages that are looked at for a few hits."""
+        if self.tuning is not None:
+            return self.tuning.candidates
+        pages = sum(len(block) for some in self.blocks.values() for block in some)
+        return max(LEAST_CANDIDATES, pages // CANDIDATE_OF)
 
     def helps(
         self, listing: Listing, chosen: Mapping[int, BoolArray], k: int, candidates: int | None

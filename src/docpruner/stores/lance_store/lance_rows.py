@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from docpruner.codecs import Encoded
+from docpruner.codecs import Encoded, Rows
 from docpruner.errors import DamagedIndexError
+from docpruner.maxsim import Spans
 from docpruner.stores.bm25 import words_in
 from docpruner.stores.page_map_bytes import pack, unpack
 from docpruner.stores.page_text import PageText
 from docpruner.stores.records import DocumentEntry, StoredPage
 from docpruner.stores.settings import Settings
+from docpruner.stores.totals import Counts
 from docpruner.types import Metadata
 
 FORMAT = "1"
@@ -67,7 +69,7 @@ class DocumentRow:
     id: int
     name: str
     content: bytes
-    bytes: int
+    size: int  # in bytes
     pages: int
     metadata: Metadata
     incoming: bool  # there is another version, which this one will replace
@@ -81,7 +83,7 @@ class DocumentRow:
         return json.dumps(
             {
                 "name": self.name,
-                "bytes": self.bytes,
+                "bytes": self.size,
                 "pages": self.pages,
                 "incoming": self.incoming,
                 "metadata": dict(self.metadata),
@@ -95,7 +97,7 @@ class DocumentRow:
             id=number,
             name=str(values["name"]),
             content=content,
-            bytes=int(values["bytes"]),
+            size=int(values["bytes"]),
             pages=int(values["pages"]),
             metadata=dict(values["metadata"]),
             incoming=bool(values["incoming"]),
@@ -189,11 +191,11 @@ def stored_page(row: dict[str, Any], name: str, settings: Settings) -> StoredPag
     )
 
 
-def rows_in(column: pa.Array, vectors: Sequence[int], width: int) -> tuple[Any, Any]:
+def rows_in(column: pa.Array, vectors: Counts, width: int) -> tuple[Rows, Spans]:
     """The rows of pages, seen where Arrow has them, (all vectors, width), and where each page's
     begin and end. DamagedIndexError if a page has not as many as it should."""
     bounds = np.frombuffer(column.buffers()[1], np.int64, len(column) + 1, 8 * column.offset)
-    if not np.array_equal(np.diff(bounds), np.asarray(vectors, np.int64) * width):
+    if not np.array_equal(np.diff(bounds), vectors * width):
         raise DamagedIndexError("a page has other vectors than it was stored with")
     if column.buffers()[2] is None:
         return np.empty((0, width), np.uint8), np.empty((0, 2), np.int64)

@@ -11,11 +11,12 @@ from typing import Self
 
 from docpruner.errors import IndexClosedError, IndexStateError
 from docpruner.stores.contract import WAIT, Progress
+from docpruner.stores.lance_store.lance_errors import ConflictError
 from docpruner.stores.lance_store.lance_listing import FragmentRows, Listing, listed
 from docpruner.stores.lance_store.lance_reader import LanceReader
 from docpruner.stores.lance_store.lance_rows import FORMAT, settings_table
 from docpruner.stores.lance_store.lance_scoring import RowCache
-from docpruner.stores.lance_store.lance_table import ConflictError, LanceTable, uri_of
+from docpruner.stores.lance_store.lance_table import LanceTable, uri_of
 from docpruner.stores.lance_store.lance_upkeep import changed_documents, damages, merged, merges
 from docpruner.stores.lance_store.lance_writer import LanceWriter
 from docpruner.stores.records import Damage, IndexVersion

@@ -1,11 +1,9 @@
-"""What is asked of Lance, and its errors in our words."""
+"""What is asked of Lance, all of it."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -17,25 +15,12 @@ from lance.commit import CommitConflictError
 from lance.fragment import FragmentMetadata, write_fragments
 from lance.query import MatchQuery
 
-from docpruner.errors import (
-    DamagedIndexError,
-    DocPrunerError,
-    IndexStateError,
-    IndexWriteError,
-)
+from docpruner.errors import IndexStateError
+from docpruner.stores.lance_store.lance_errors import ConflictError, is_s3, lance_errors
 
 FRAGMENT_BYTES = 64 << 20  # of a file of rows, at most
 BATCH_BYTES = 16 << 20  # of what is read at a time
-UNWRITABLE = ("No space left", "Permission denied", "Read-only file", "Not a directory")
 WORDS = "words"  # the column that texts are searched in
-
-_PLACE_IN_RUST = re.compile(r",? ?/[\w./-]+\.rs:\d+:\d+")
-_CODE_OF_S3 = re.compile(r"<Code>(\w+)</Code>")
-_S3 = "lance+s3://"
-
-
-class ConflictError(Exception):
-    """Somebody else has changed the table since it was read."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +36,14 @@ class Fragment:
 
 def uri_of(location: str) -> str:
     """As Lance wants it."""
-    if location.startswith(_S3):
-        return location.removeprefix("lance+")
-    return location.removeprefix("lance://")
+    path = location.partition("://")[2]
+    return f"s3://{path}" if is_s3(location) else path
 
 
 def storage_options(location: str) -> dict[str, str] | None:
     """What the environment says is read by Lance itself; an endpoint of http means what it says."""
     plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
-    return {"allow_http": "true"} if plain and location.startswith(_S3) else None
+    return {"allow_http": "true"} if plain and is_s3(location) else None
 
 
 class LanceTable:
@@ -257,59 +241,3 @@ def _fragment(found: Any) -> Fragment:
     return Fragment(
         metadata.id, found.deletion_file(), metadata.num_rows, metadata.physical_rows, size
     )
-
-
-@contextmanager
-def lance_errors(location: str) -> Iterator[None]:
-    """Whatever Lance raises, as an error that says what to do."""
-    try:
-        yield
-    except (DocPrunerError, ConflictError, MemoryError):
-        raise
-    except (Exception, pa.ArrowException) as error:
-        raise _in_our_words(location, str(error)) from error
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of Rust: bytes that it did not expect
-            raise
-        raise _in_our_words(location, str(error)) from error
-
-
-def _in_our_words(location: str, said: str) -> DocPrunerError:
-    code = _CODE_OF_S3.search(said)
-    reason = " ".join(_PLACE_IN_RUST.sub("", said).split()).rpartition(" - ")[2][:300]
-    reason = reason if code is None else code[1]
-    if "NoSuchBucket" in said:
-        bucket = location.removeprefix(_S3).partition("/")[0]
-        return IndexStateError(
-            f"{location}: there is no bucket {bucket}{_endpoint()}; make it, or correct the name"
-        )
-    if any(code in said for code in ("403 Forbidden", "401 Unauthorized", "AccessDenied")):
-        return IndexStateError(
-            f"{location} refuses access{_endpoint()} ({reason}); check AWS_ACCESS_KEY_ID, "
-            "AWS_SECRET_ACCESS_KEY and AWS_REGION"
-        )
-    if location.startswith(_S3) and "Not Found" not in said and "S3 error" in said:
-        return IndexStateError(
-            f"{location} can't be reached{_endpoint()} ({reason}); check the server and the "
-            "network, AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. What was "
-            "committed is safe: run again"
-        )
-    if any(text in said for text in UNWRITABLE):
-        return IndexWriteError(
-            f"{location} can't be written ({reason}). What was committed before is safe; make "
-            "room, or choose another place"
-        )
-    if "not found" in said.casefold():
-        return IndexStateError(
-            f"{location}: a file is gone ({reason}). If the index was compacted meanwhile, try "
-            "again; else restore it from a copy, or index the documents again into another"
-        )
-    return DamagedIndexError(
-        f"{location} can't be read ({reason}); run: docpruner verify {location}, or restore it "
-        "from a copy"
-    )
-
-
-def _endpoint() -> str:
-    endpoint = os.environ.get("AWS_ENDPOINT_URL")
-    return f" at {endpoint}" if endpoint else ""

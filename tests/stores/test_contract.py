@@ -16,6 +16,7 @@ from docpruner.errors import (
     IndexStateError,
     ScoringError,
 )
+from docpruner.pipeline.copying import copy_index
 from docpruner.pipeline.prune import prune
 from docpruner.stores.contract import Store
 from docpruner.stores.locations import create_store, open_store, store_exists
@@ -713,3 +714,29 @@ def test_an_empty_index_has_numbers_too(store):
     assert (stats.documents, stats.pages, stats.vectors, stats.pruned) == (0, 0, 0, 0.0)
     assert stats.pruned_by_page == {}
     assert sum(stats.pruned_histogram) == 0
+
+
+# ---------------------------------------------------------------------- copies
+
+
+@pytest.mark.parametrize("codec", ["float16", "int4"])
+def test_a_copy_to_it_and_back_has_every_byte(location, codec, tmp_path):
+    settings = settings_of(codec=codec)
+    with create_store(str(tmp_path / "source"), settings) as source:
+        pages = [
+            made_page(n, unit_vectors(4, 4, seed=n), codec=codec, text=f"harbour {n}")
+            for n in (1, 2, 3)
+        ]
+        commit(source, document(REPORT, pages, metadata={"year": 2024}), document(NOTES, pages[:1]))
+        assert copy_index(source, location).compared == 4
+        with open_store(location) as there:
+            assert copy_index(there, str(tmp_path / "back")).compared == 4
+            with there.reader() as reader:
+                assert {page.document for page in reader.rank_text("3", 9, Filter())} == {REPORT}
+        with open_store(str(tmp_path / "back")) as back:
+            assert documents_of(back) == documents_of(source)
+            for name in (PageName(REPORT, 1), PageName(REPORT, 3), PageName(NOTES, 1)):
+                page, original = page_of(back, *name), page_of(source, *name)
+                assert page.vectors.rows.tobytes() == original.vectors.rows.tobytes()
+                assert page.text.plain == original.text.plain
+                assert page.fingerprint == original.fingerprint

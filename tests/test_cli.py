@@ -72,6 +72,7 @@ COMMANDS = [
         "tune",
         "explain",
         "serve",
+        "mcp",
         "evaluate",
         "calibrate",
         "reproduce",

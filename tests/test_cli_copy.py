@@ -182,7 +182,7 @@ def test_errors_of_copying_say_what_to_do(made, tmp_path):
         (["nothing", "copy"], "nothing holds no index; make one with: docpruner index"),
         ([source, "copy", "--spec", "docpruner:k=-1"], "index the documents again to keep more"),
         ([source, "copy", "--codec", "int3"], "no codec 'int3'; there are:"),
-        ([source, "nowhere://x"], "no store for nowhere://x"),
+        ([source, "nowhere://x"], "no store for nowhere://…"),
         ([source, source], "can't be copied to itself"),
     ):
         done = docpruner("copy", *arguments, at=tmp_path)

@@ -24,7 +24,7 @@ def on_all_cores(work: Callable[[Task], Result], tasks: Iterable[Task]) -> list[
 
 @cache
 def _threads(count: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(count, "docpruner-search")
+    return ThreadPoolExecutor(count, "search")
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows

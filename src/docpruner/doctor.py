@@ -18,8 +18,14 @@ EXTRAS = (  # name, what it gives, the packages that must be there
     ("web", "docpruner serve", ("fastapi", "uvicorn")),
     ("mcp", "docpruner mcp, for agents", ("mcp",)),
     ("mteb", "a pruned model in mteb", ("mteb",)),
+    ("lance", "an index in Lance, on a disk or in object storage", ("pylance",)),
+    ("postgres", "an index in PostgreSQL", ("psycopg",)),
     ("qdrant", "an index on a Qdrant server", ("qdrant-client",)),
     ("qdrant-edge", "an index in Qdrant's engine, without a server", ("qdrant-edge-py",)),
+    ("ray", "indexing and searching on a cluster", ("ray",)),
+    ("langchain", "a retriever for LangChain", ("langchain-core",)),
+    ("llama-index", "a retriever for LlamaIndex", ("llama-index-core",)),
+    ("haystack", "a retriever for Haystack", ("haystack-ai",)),
 )
 
 

@@ -83,7 +83,8 @@ def driver(cluster: Loopback, location: str) -> Iterator[Driver]:
         raise
     finally:
         _, errors = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, errors) == (0, "")
+    own = [line for line in errors.splitlines() if "network_util.cc" not in line]  # no way out here
+    assert (process.returncode, own) == (0, [])
     assert actors(cluster) == {}
 
 

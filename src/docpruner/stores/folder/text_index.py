@@ -9,7 +9,8 @@ what it has noted is seen to by the next writer that has it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
+from contextlib import closing
 from itertools import zip_longest
 from pathlib import Path
 
@@ -142,17 +143,22 @@ def differs(connection: sqlite3.Connection) -> bool:
     try:
         run(WORDS.replace("words", "temp.fresh").replace("'plain_texts'", "''"))
         run("INSERT INTO temp.fresh (rowid, text) SELECT page, text FROM plain_texts")
-        kept, made = (
-            _summed_up(connection, *which) for which in (("main", "words"), ("temp", "fresh"))
-        )
-        return any(one != other for one, other in zip_longest(kept, made))
+        with (
+            closing(_summed_up(connection, "main", "words")) as kept,
+            closing(_summed_up(connection, "temp", "fresh")) as made,
+        ):
+            return any(one != other for one, other in zip_longest(kept, made))
+    except MemoryError:  # a length that was written over
+        return True
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode != DAMAGED:
             raise
         return True
 
 
-def _summed_up(connection: sqlite3.Connection, schema: str, table: str) -> Iterator[object]:
+def _summed_up(
+    connection: sqlite3.Connection, schema: str, table: str
+) -> Generator[object, None, None]:
     run = connection.execute
     run(f"CREATE VIRTUAL TABLE temp.{table}_places USING fts5vocab({schema}, {table}, instance)")
     yield from run(

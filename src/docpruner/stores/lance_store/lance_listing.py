@@ -27,7 +27,7 @@ from docpruner.types import BoolArray
 Numbers = npt.NDArray[np.int64]
 
 READERS = 8  # fragments read at a time, as each waits for its disk or server
-NUMBERS = ("document", "number", "vectors", "special", "patches")
+NUMBERS = ("document", "number", "vectors", "special", "patches", "text_bytes")
 
 
 @dataclass(frozen=True, eq=False)

@@ -197,6 +197,7 @@ class LanceReader:
         empty = listing.head.bytes + MANIFEST
         besides = max(0, data - int(vectors.sum()) * self.settings.row_bytes)
         besides += empty + table.bytes_of_indexes()
+        texts = listing.column("text_bytes")[there]
         on_disk = table.bytes_on_disk()
         needed = int(vectors.sum()) * self.settings.row_bytes + besides
         return summed_up(
@@ -211,6 +212,8 @@ class LanceReader:
             bytes_reclaimable=max(0, on_disk - needed),
             bytes_besides=besides,
             bytes_empty=empty,
+            pages_with_text=int((texts > 0).sum()),
+            bytes_of_text=int(texts.sum()) + table.bytes_of_indexes(),
         )
 
     def _damaged(self, reason: str) -> DamagedIndexError:

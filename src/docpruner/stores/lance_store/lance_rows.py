@@ -40,6 +40,7 @@ SCHEMA = pa.schema(
         pa.field("vectors", pa.int32()),
         pa.field("special", pa.int32()),
         pa.field("patches", pa.int32()),
+        pa.field("text_bytes", pa.int32()),
         pa.field("rows", pa.large_binary(), metadata=_AS_IS),
         pa.field("map", pa.large_binary(), metadata=_AS_IS),
         pa.field("text", pa.large_binary(), metadata=_AS_IS),
@@ -51,7 +52,7 @@ SCHEMA = pa.schema(
 
 LISTED = (
     *("kind", "document", "entry", "content", "number", "words_from", "vectors", "special"),
-    *("patches", "checksum"),
+    *("patches", "text_bytes", "checksum"),
 )
 """What is read of every row when the table is opened."""
 
@@ -146,6 +147,7 @@ def _page_row(document: int, page: StoredPage) -> dict[str, Any]:
         "vectors": len(page.vectors),
         "special": page.special,
         "patches": page.patches,
+        "text_bytes": len(page.text.packed),
         "rows": np.ascontiguousarray(page.vectors.rows).tobytes(),
         "map": pack(page.provenance),
         "text": page.text.packed,

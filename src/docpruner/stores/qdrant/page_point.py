@@ -60,6 +60,7 @@ def page_point(page: StoredPage, version: int, head: Head, commit: int, *, shown
         "special": page.special,
         "patches": page.patches,
         "besides": sum(map(len, texts.values())),
+        "text_bytes": len(page.text.packed),
         **texts,
     }
     name = f"page {version} {page.number} {commit}"

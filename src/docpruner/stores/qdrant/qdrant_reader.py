@@ -26,7 +26,7 @@ from docpruner.types import Filter, FloatArray
 
 CANDIDATES = 400  # pages chosen by quantised scores to be scored exactly, unless told otherwise
 
-COUNTS = ("vectors", "special", "patches", "besides")
+COUNTS = ("vectors", "special", "patches", "besides", "text_bytes")
 
 
 class QdrantReader:
@@ -184,7 +184,7 @@ class QdrantReader:
         commit, settings = self._head.commit, self.settings
         shown = self._counts(PAGES + searchable(commit))
         unseen = self._counts((*PAGES, Between("died", high=commit)))
-        vectors, special, patches, besides, silent = shown.T
+        vectors, special, patches, besides, words, silent = shown.T
         width = settings.dim * np.dtype(self._head.datatype).itemsize
         taken = int(vectors.sum()) * width + int(besides.sum())
         dead = int(unseen[:, 0].sum()) * width + int(unseen[:, 3].sum())
@@ -201,6 +201,8 @@ class QdrantReader:
             bytes_on_disk=taken + dead if on_disk is None else on_disk,
             bytes_reclaimable=dead,
             bytes_besides=max(taken - int(vectors.sum()) * settings.row_bytes, 0),
+            pages_with_text=int((words > 0).sum()),
+            bytes_of_text=int(words.sum()),
         )
 
     def _counts(self, where: Where) -> Counts:

@@ -154,7 +154,11 @@ class Loopback:
         weed = Path(sys.executable).with_name("weed")
         served = f"exec {weed} server -s3 -dir={here} -ip={HOST} -s3.config={here}/s3.json"
         limits = "-volume.max=8 -master.volumeSizeLimitMB=64 -master.telemetry=false"
-        self._s3 = self.popen("bash", "-c", f"{served} {limits} >{here}/log 2>&1")
+        ports = (  # those of gRPC would lie among the ports of Ray's workers
+            "-master.port.grpc=29333 -volume.port.grpc=28080 -filer.port.grpc=28888 "
+            f"-s3.port.grpc=28333 -s3.port.iceberg=0 -s3.port.lance=0 -ip.bind={HOST}"
+        )
+        self._s3 = self.popen("bash", "-c", f"{served} {limits} {ports} >{here}/log 2>&1")
         filled = self.python("-c", FILL, folder)
         assert filled.returncode == 0, filled.stderr + (here / "log").read_text()[-3000:]
 

@@ -6,7 +6,6 @@ asks for a token; each cluster has a new one.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -26,36 +25,9 @@ PACKAGE = Path(docpruner.__file__).parents[1]
 APART = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
 HOLD = "ip link set lo up && echo ready && read"  # until its input ends, with whoever started it
 HOST = "127.0.0.1"
-PORT, CLIENT_PORT, S3_PORT = 6379, 10001, 8333
+PORT, CLIENT_PORT = 6379, 10001
 STORE = 80_000_000  # bytes of shared memory of each node
 PATIENCE = 120.0  # seconds after which a process counts as hanging
-
-
-FILL = """
-import sys, time
-from pyarrow import fs
-for _ in range(100):
-    try:
-        s3 = fs.S3FileSystem(allow_bucket_creation=True)
-        s3.create_dir("bucket")
-        fs.copy_files(sys.argv[1], "bucket/library", destination_filesystem=s3)
-        break
-    except OSError as error:
-        told = error
-        time.sleep(0.3)
-else:
-    sys.exit(told)
-"""
-
-
-def why_not() -> str:
-    """Why there can be no cluster here; empty if there can."""
-    if not (shutil.which("unshare") and shutil.which("nsenter") and shutil.which("ip")):
-        return "needs unshare, nsenter and ip (Debian: util-linux, iproute2)"
-    tried = subprocess.run(
-        [*APART, "ip", "link", "set", "lo", "up"], capture_output=True, text=True, check=False
-    )
-    return f"no network of its own is allowed here: {tried.stderr.strip()}" * bool(tried.returncode)
 
 
 class Loopback:
@@ -63,7 +35,6 @@ class Loopback:
 
     def __init__(self, nodes: int = 2, processors: int = 1) -> None:
         self._processors = processors
-        self._s3: subprocess.Popen[str] | None = None
         self.folder = tempfile.mkdtemp(prefix="dp-ray-", dir="/tmp")  # sockets need short names
         self.env = {
             **os.environ,
@@ -73,10 +44,6 @@ class Loopback:
             "RAY_AUTH_TOKEN": secrets.token_hex(32),
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_ADDRESS": "",
-            "AWS_ENDPOINT_URL": f"http://{HOST}:{S3_PORT}",  # of `serve_s3`
-            "AWS_ACCESS_KEY_ID": "somebody",
-            "AWS_SECRET_ACCESS_KEY": "secret",
-            "AWS_REGION": "us-east-1",
         }
         self._bring_store()
         self._holder = subprocess.Popen(
@@ -143,25 +110,6 @@ class Loopback:
         kill(node)
         return node
 
-    def serve_s3(self, folder: Path) -> None:
-        """A real S3 server inside, SeaweedFS, that has the files of this folder in `bucket`."""
-        here = Path(self.folder) / "s3"
-        here.mkdir()
-        keys = [{"accessKey": "somebody", "secretKey": "secret"}]
-        actions = ["Admin", "Read", "Write", "List"]
-        identities = [{"name": "somebody", "credentials": keys, "actions": actions}]
-        (here / "s3.json").write_text(json.dumps({"identities": identities}))
-        weed = Path(sys.executable).with_name("weed")
-        served = f"exec {weed} server -s3 -dir={here} -ip={HOST} -s3.config={here}/s3.json"
-        limits = "-volume.max=8 -master.volumeSizeLimitMB=64 -master.telemetry=false"
-        ports = (  # those of gRPC would lie among the ports of Ray's workers
-            "-master.port.grpc=29333 -volume.port.grpc=28080 -filer.port.grpc=28888 "
-            f"-s3.port.grpc=28333 -s3.port.iceberg=0 -s3.port.lance=0 -ip.bind={HOST}"
-        )
-        self._s3 = self.popen("bash", "-c", f"{served} {limits} {ports} >{here}/log 2>&1")
-        filled = self.python("-c", FILL, folder)
-        assert filled.returncode == 0, filled.stderr + (here / "log").read_text()[-3000:]
-
     def replace_node(self) -> None:
         self._nodes.pop()
         self.add_node()
@@ -176,9 +124,6 @@ class Loopback:
         return {pid for pid in numbers if namespace_of(pid) == own}
 
     def close(self) -> None:
-        if self._s3 is not None:
-            kill(children_of(self._s3.pid))
-            self._s3.communicate()
         self._holder.stdin.close()
         self._holder.stdout.close()
         self._holder.wait(PATIENCE)

@@ -95,26 +95,6 @@ def test_a_pipeline_of_ray_data_makes_the_same_index(cluster, files, local, tmp_
         assert json.loads(again.stdout.splitlines()[-1]) == {"asked": 0}
 
 
-def test_files_may_be_on_object_storage(cluster, files, local, tmp_path):
-    cluster.serve_s3(files.folder)
-    url = "s3://bucket/library"
-    job = {"address": cluster.address, "index": str(tmp_path / "there"), "files": url}
-    done = cluster.python("-m", "integrations.ray_driver", json.dumps(job))
-    assert done.returncode == 0, done.stderr
-    *lines, last = done.stdout.splitlines()
-    assert json.loads(last) == {
-        "pages": 28, "documents": {"added": 4}, "damaged": 0, "outcome": "some",
-    }  # fmt: skip
-    assert any(line.startswith(f"problem {url}/broken.pdf: ") for line in lines)
-    found = contents_of(tmp_path / "there")
-    folder = str(files.folder)
-    assert {
-        (name.replace(url, folder), number): page for (name, number), page in found.items()
-    } == local
-    again = cluster.python("-m", "integrations.ray_driver", json.dumps(job))
-    assert json.loads(again.stdout.splitlines()[-1])["documents"] == {"unchanged": 4}
-
-
 def test_nobody_outside_sees_the_cluster(cluster):
     listening = subprocess.run(["ss", "-ltnp"], capture_output=True, text=True, check=False).stdout
     assert not any(f"pid={pid}," in listening for pid in cluster.pids())

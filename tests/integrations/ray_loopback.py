@@ -30,6 +30,16 @@ STORE = 80_000_000  # bytes of shared memory of each node
 PATIENCE = 120.0  # seconds after which a process counts as hanging
 
 
+def why_not() -> str:
+    """Why there can be no cluster here; empty if there can."""
+    if not (shutil.which("unshare") and shutil.which("nsenter") and shutil.which("ip")):
+        return "needs unshare, nsenter and ip (Debian: util-linux, iproute2)"
+    tried = subprocess.run(
+        [*APART, "ip", "link", "set", "lo", "up"], capture_output=True, text=True, check=False
+    )
+    return f"no network of its own is allowed here: {tried.stderr.strip()}" * bool(tried.returncode)
+
+
 class Loopback:
     """A cluster of `nodes` machines with so many processors each, all of them this one."""
 

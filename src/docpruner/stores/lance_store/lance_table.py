@@ -87,7 +87,8 @@ class LanceTable:
 
     @property
     def schema(self) -> pa.Schema:
-        return self._dataset.schema
+        with lance_errors(self.location):
+            return self._dataset.schema
 
     def latest(self) -> LanceTable:
         with lance_errors(self.location):

@@ -26,6 +26,13 @@ APART = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", 
 HOLD = "ip link set lo up && echo ready && read"  # until its input ends, with whoever started it
 HOST = "127.0.0.1"
 PORT, CLIENT_PORT = 6379, 10001
+S3_PORT = 28333  # of `files_at_s3`; outside the range of the workers' ports
+S3_ACCESS = {
+    "AWS_ENDPOINT_URL": f"http://{HOST}:{S3_PORT}",
+    "AWS_ACCESS_KEY_ID": "somebody",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "AWS_REGION": "us-east-1",
+}
 STORE = 80_000_000  # bytes of shared memory of each node
 PATIENCE = 120.0  # seconds after which a process counts as hanging
 
@@ -54,6 +61,7 @@ class Loopback:
             "RAY_AUTH_TOKEN": secrets.token_hex(32),
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_ADDRESS": "",
+            **S3_ACCESS,
         }
         self._bring_store()
         self._holder = subprocess.Popen(

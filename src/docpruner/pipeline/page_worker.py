@@ -45,7 +45,7 @@ class WorkerJob:
 
     settings: Settings
     load: Callable[[], Encoder]
-    ocr: bool = False
+    ocr: bool | None = None  # None: where it is installed, for an encoder that reads words
     location: str = ""  # where it stores pages itself; empty if it hands them over
 
 

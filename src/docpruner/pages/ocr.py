@@ -22,6 +22,17 @@ RECOGNISER = "PP-OCRv6 small, 1280"
 
 LONGEST_SIDE = 1280  # pixels in which lines of text are looked for; they are read in more
 SHORTEST_SIDE = 736  # pixels that a small picture is enlarged to
+PARAMETERS: dict[str, Any] = {
+    "Global.use_cls": False,
+    "Global.log_level": "critical",
+    # Several threads wait for each other more than they work, most of all on busy cores; pages are
+    # read at the same time instead.
+    "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+    "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+    "Det.limit_type": "max",
+    "Det.limit_side_len": LONGEST_SIDE,
+    "Rec.rec_img_shape": [3, 48, 48],  # a line is as wide as it is, not 320 at least
+}
 
 
 def ocr_installed() -> bool:
@@ -71,16 +82,4 @@ def _engine() -> Any:
         from rapidocr import RapidOCR
     except ImportError:
         raise MissingExtraError("recognising the words on scans", "ocr") from None
-    return RapidOCR(
-        params={
-            "Global.use_cls": False,
-            "Global.log_level": "critical",
-            # Several threads wait for each other more than they work, most of all on busy cores;
-            # pages are read at the same time instead.
-            "EngineConfig.onnxruntime.intra_op_num_threads": 1,
-            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
-            "Det.limit_type": "max",
-            "Det.limit_side_len": LONGEST_SIDE,
-            "Rec.rec_img_shape": [3, 48, 48],  # a line is as wide as it is, not 320 at least
-        }
-    )
+    return RapidOCR(params=PARAMETERS)

@@ -6,7 +6,9 @@ DATA is a folder as `docpruner evaluate` takes it. Its pages without words are r
 WAY (default: as docpruner does it) by as many processes as there are cores, and encoded by the
 built-in encoder; questions are then asked of all pages, unpruned. What was recognised is kept in
 CACHE, with the vectors of the other pages. FOLDER holds the models of ways that need others than
-rapidocr's wheel has. N takes every n-th of the pages, and asks no questions. The last line is JSON.
+rapidocr's wheel has. N takes every n-th of the pages, and asks no questions. The way `reader` is no
+other: the same pages by the page reader, document after document, as `docpruner index` has them.
+The last line is JSON.
 """
 
 from __future__ import annotations
@@ -15,10 +17,12 @@ import argparse
 import json
 import multiprocessing
 import os
+import resource
 import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +35,7 @@ from docpruner.evaluate.measuring.encoded import EncodedData, encode_data
 from docpruner.maxsim import maxsim
 from docpruner.pages import ocr
 from docpruner.pages.document import OCR_PIXELS, open_document
+from docpruner.pages.reader import PageReader
 from docpruner.stores.locations import open_store
 from docpruner.types import Filter, Page, Word
 
@@ -80,6 +85,26 @@ def recognised(folder: Path, pages: list[NamedPage], changes: dict[str, Any]) ->
         done = list(pool.map(recognise, tasks))
         seconds = time.monotonic() - began
     return {"seconds": seconds, "pages": done, "load": os.getloadavg()[0]}
+
+
+def by_reader(folder: Path, pages: list[NamedPage]) -> dict[str, Any]:
+    """As `recognised`, with the processes and limits that indexing has."""
+    done: list[Recognised] = []
+    began, cpu = time.monotonic(), _children_cpu()
+    with PageReader(pixels=None, ocr=True) as reader:
+        for name, some in groupby(pages, key=lambda page: page[0]):
+            reader.open(folder / name)
+            for page in reader.pages([number for _, number in some]):
+                words = page.words if isinstance(page, Page) else ()
+                done.append({"words": [(w.text, *w.box) for w in words], "cpu": 0.0})
+    seconds = time.monotonic() - began
+    done = [each | {"cpu": (_children_cpu() - cpu) / len(done)} for each in done]
+    return {"seconds": seconds, "pages": done, "load": os.getloadavg()[0]}
+
+
+def _children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 class Questions:
@@ -149,14 +174,21 @@ def main() -> None:
     for way in options.ways:
         kept = options.cache / f"words-{way}-{options.every}.json"
         if not kept.exists():
-            changes = dict(WAYS[way])
-            for model in ("Det.model_path", "Rec.model_path"):
-                if model in changes:
-                    changes[model] = str(options.models / changes[model])
-            read = recognised(options.data / "pdfs", silent[:: options.every], changes)
+            folder, some = options.data / "pdfs", silent[:: options.every]
+            if way == "reader":
+                read = by_reader(folder, some)
+            else:
+                read = recognised(folder, some, _changes(way, options.models))
             kept.write_text(json.dumps(read))
         result[way] = _told(way, questions, json.loads(kept.read_text()))
     print(json.dumps(result))
+
+
+def _changes(way: str, models: Path) -> dict[str, Any]:
+    return {
+        name: str(models / value) if name.endswith("model_path") else value
+        for name, value in WAYS[way].items()
+    }
 
 
 def _told(way: str, questions: Questions | None, read: dict[str, Any] | None) -> dict[str, float]:

@@ -480,8 +480,14 @@ class Index:
             raise DocPrunerError("files at URLs are read by workers only; see --ray")
         else:
             encoder = self.encoder
-            words = encoder.reads == "words" or self.settings.text
-            source = FileSource(given, pixels=encoder.pixels, words=words, ocr=ocr, root=self.root)
+            reads_words = encoder.reads == "words"
+            source = FileSource(
+                given,
+                pixels=encoder.pixels,
+                words=reads_words or self.settings.text,
+                ocr=uses_ocr(ocr, reads_words=reads_words),
+                root=self.root,
+            )
         return self._add(
             source,
             encoder,

@@ -48,7 +48,7 @@ class FileSource:
         *,
         pixels: int | None,
         words: bool = True,
-        ocr: bool | None = False,
+        ocr: bool = False,
         root: str = "",
     ) -> None:
         self._root = os.path.realpath(root) if root else ""

@@ -42,10 +42,9 @@ class PageReader:
     Without `words`, those of the text layer are left alone: where an encoder looks at pictures and
     the words are not stored, nobody needs them, and cutting a page into words takes longer than
     drawing it. With `ocr`, the words of a page that has none are recognised from its picture, and
-    once a file has such a page, several children share the rest of it; None is where it is
-    installed, for a reader of words. A page may take `seconds` (five times as many with `ocr`);
-    a child may take `memory` bytes, by default a quarter of the machine's but no more than 4 GB
-    (and 1 GB on top with `ocr`).
+    once a file has such a page, several children share the rest of it. A page may take `seconds`
+    (five times as many with `ocr`); a child may take `memory` bytes, by default a quarter of the
+    machine's but no more than 4 GB (and 1 GB on top with `ocr`).
     """
 
     def __init__(
@@ -53,11 +52,11 @@ class PageReader:
         *,
         pixels: int | None,
         words: bool = True,
-        ocr: bool | None = False,
+        ocr: bool = False,
         seconds: float = SECONDS,
         memory: int | None = None,
     ) -> None:
-        ocr = uses_ocr(ocr, reads_words=pixels is None)
+        uses_ocr(ocr, reads_words=True)  # or says that it is missing
         self._pixels, self._words = pixels, words or ocr
         self._memory = default_limit(ocr=ocr) if memory is None else memory
         self._options = [f"--memory={self._memory}", *(["--ocr"] if ocr else [])]
@@ -236,8 +235,10 @@ class PageReader:
 def pages_of(path: Path, *, pixels: int | None = None, ocr: bool | None = None) -> Iterator[Page]:
     """The pages of a file one after another; the first that can't be read is raised.
 
-    See `PageReader` for `pixels` and `ocr`.
+    See `PageReader` for `pixels` and `ocr`; None recognises words where that is installed, of pages
+    that are read for their words.
     """
+    ocr = uses_ocr(ocr, reads_words=pixels is None)
     with PageReader(pixels=pixels, ocr=ocr) as reader:
         for page in reader.pages(range(1, reader.open(path) + 1)):
             yield page_or_raise(page)

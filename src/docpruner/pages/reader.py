@@ -29,7 +29,7 @@ AHEAD = 4  # pages asked for before they are needed
 AHEAD_OCR = 2  # of each child: what one was asked no other can do
 PATIENCE = 3  # pages of a file that may take too long or too much memory until it is given up
 GOOD_PAGES = 10  # make up for one of those
-OCR_FACTOR = 5  # recognising words takes that much longer
+OCR_FACTOR = 2  # recognising words takes that much longer, on a busy machine
 COSTLY = (ChildSlowError, ChildFullError)
 FAILURES = (*COSTLY, ChildDeadError, GarbledError)
 
@@ -43,7 +43,7 @@ class PageReader:
     the words are not stored, nobody needs them, and cutting a page into words takes longer than
     drawing it. With `ocr`, the words of a page that has none are recognised from its picture, and
     once a file has such a page, several children share the rest of it. A page may take `seconds`
-    (five times as many with `ocr`); a child may take `memory` bytes, by default a quarter of the
+    (twice as many with `ocr`); a child may take `memory` bytes, by default a quarter of the
     machine's but no more than 4 GB (and 1 GB on top with `ocr`).
     """
 

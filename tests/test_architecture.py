@@ -27,7 +27,7 @@ ROOMS = {
     "maxsim": {"codecs", "rotation", "types", "errors", "_maxsim", "cores"},
     "similarities": {"maxsim", "codecs", "rotation", "types", "_maxsim", "cores"},
     "reduce": {"types", "errors"},
-    "pages": {"types", "errors"},
+    "pages": {"types", "errors", "cores"},
     "encoders": {"types", "errors", "cores"},
     "stores": {
         *("codecs", "maxsim", "similarities", "types", "errors", "cores", "_probe", "word_forms"),

@@ -144,7 +144,7 @@ def folder(tmp_path_factory) -> Path:
     for name in ("annual-report.pdf", "product-launch-slides.pdf", "site-plan.png"):
         shutil.copy(SAMPLES / name, folder / "docs")
     (folder / "docs" / "page.pdf").write_text("<html>")
-    done = docpruner("index", "my.idx", "docs", "--metadata", "year=2024", at=folder)
+    done = docpruner("index", "my.idx", "docs", "-m", "year=2024", "--no-ocr", at=folder)
     assert done.returncode == 3, done.stderr
     assert "3 documents added" in done.stdout
     assert "% saved" in done.stdout

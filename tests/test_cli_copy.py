@@ -41,7 +41,7 @@ main()
 def made(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("copying")
     with Index.create(folder / "source", encoder=builtin()) as index:
-        index.add(SAMPLES, metadata={"year": 2024})
+        index.add(SAMPLES, ocr=False, metadata={"year": 2024})
     return folder
 
 

@@ -45,7 +45,7 @@ def folder(tmp_path_factory) -> Path:
         shutil.copy(SAMPLES / name, folder)
     slides = ["product-launch-slides.pdf"]
     for index, files, options in (
-        ("my.idx", [*slides, "site-plan.png"], []),
+        ("my.idx", [*slides, "site-plan.png"], ["--no-ocr"]),
         ("merged.idx", slides, ["--spec", "docpruner:k=-0.25+sem-cluster:factor=4"]),
         ("pooled.idx", slides, ["--spec", "pool-2d:factor=16"]),
         ("bare.idx", ["travel-expense-form.pdf"], ["--no-importances"]),
@@ -97,7 +97,7 @@ def test_pages_without_words_are_left_out_of_a_sheet(tmp_path):
         document.add_page()
         document.text(20, 40, text)
     document.output(str(tmp_path / "mixed.pdf"))
-    shown = explain("mixed.pdf", at=tmp_path)
+    shown = explain("mixed.pdf", "--no-ocr", at=tmp_path)
     assert shown.returncode == 3
     assert "left out" in shown.stderr
     assert "add --ocr" in shown.stderr
@@ -120,7 +120,7 @@ def test_a_long_document_takes_several_sheets(tmp_path):
 
 def test_the_words_of_a_scan(folder):
     pytest.importorskip("rapidocr", reason="needs the ocr extra: pip install 'docpruner[ocr]'")
-    drawn = told("site-plan.png", "--ocr", "-o", "plan.png", at=folder)
+    drawn = told("site-plan.png", "-o", "plan.png", at=folder)
     assert drawn["patches"] > 50
     size_of(folder / "plan.png")
 
@@ -201,7 +201,10 @@ def test_how_a_given_page_answers(folder):
         (["product-launch-slides.pdf", "--hit", "x"], "--hit needs an index; make one with"),
         (["product-launch-slides.pdf", "-o", "out.txt"], "end it in .png"),
         (["site-plan.png", "--ocr", "-o", "site-plan.png"], "is the document itself"),
-        (["site-plan.png"], "has no words, and builtin-v1 reads nothing else; add --ocr"),
+        (
+            ["site-plan.png", "--no-ocr"],
+            "has no words, and builtin-v1 reads nothing else; add --ocr",
+        ),
         (["."], "is a folder without an index"),
         (["my.idx"], "say which page to draw (--page product-launch-slides.pdf#1)"),
         (["my.idx", "--page", "other.pdf#1"], "no document other.pdf in my.idx"),
@@ -209,6 +212,7 @@ def test_how_a_given_page_answers(folder):
         (["my.idx", "--page", "*"], "* fits 2 documents"),
         (["my.idx", "--page", "site-plan.png#1"], "was indexed without words; recognise them"),
         (["my.idx", "--page", "product*#8", "--ocr"], "--ocr is for files"),
+        (["my.idx", "--page", "product*#8", "--no-ocr"], "--no-ocr is for files"),
         (["my.idx", "--page", "product*#8", "--spec", "sem-cluster"], "looks at vectors"),
         (["my.idx", "--hit", "bike", "--word", "ship"], "no word 'ship' in the query; it has"),
         (["my.idx", "--hit", "bike", "--k", "1"], "leave out --k and --spec"),

@@ -19,7 +19,7 @@ QUESTION = "What does it cost to lease the cargo bike?"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("tune")
-    docpruner("index", "my.idx", str(SAMPLES), at=folder)
+    docpruner("index", "my.idx", str(SAMPLES), "--no-ocr", at=folder)
     return folder
 
 

@@ -35,7 +35,7 @@ def examples(monkeypatch):
 @pytest.fixture(scope="module")
 def samples():
     with Index.create(None, encoder=builtin()) as index:
-        index.add(SAMPLES)
+        index.add(SAMPLES, ocr=False)
         yield index
 
 

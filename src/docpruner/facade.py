@@ -31,6 +31,7 @@ from docpruner.pages.embedding_source import EmbeddingSource
 from docpruner.pages.file_source import FileSource, is_gone
 from docpruner.pages.image_source import ImageSource
 from docpruner.pages.object_files import is_url, unread_source
+from docpruner.pages.ocr import recognised_words, uses_ocr
 from docpruner.pages.page_files import PageFiles
 from docpruner.pages.problems import printable_path, unreachable
 from docpruner.pages.sources import Source
@@ -442,7 +443,7 @@ class Index:
         self,
         paths: Paths,
         *,
-        ocr: bool = False,
+        ocr: bool | None = None,
         metadata: GivenMetadata | None = None,
         delete_missing: bool = False,
         strict: bool = False,
@@ -457,7 +458,8 @@ class Index:
 
         paths: a PDF, PNG, JPEG, TIFF or WebP file, a folder of them, or several; with `workers`
             also URLs of them, such as s3://bucket/reports.
-        ocr: recognise the words of pages that have none (extra `ocr`).
+        ocr: recognise the words of pages that have none (extra `ocr`): None if it is installed and
+            the encoder reads words; True also of pages that are in without words.
         metadata: kept with the documents, to filter by: a mapping for all of them, mappings by
             path, a function of the path, or a CSV file whose first column is the path. It is
             added to what a document has; None as a value removes a key.
@@ -478,8 +480,14 @@ class Index:
             raise DocPrunerError("files at URLs are read by workers only; see --ray")
         else:
             encoder = self.encoder
-            words = encoder.reads == "words" or self.settings.text
-            source = FileSource(given, pixels=encoder.pixels, words=words, ocr=ocr, root=self.root)
+            reads_words = encoder.reads == "words"
+            source = FileSource(
+                given,
+                pixels=encoder.pixels,
+                words=reads_words or self.settings.text,
+                ocr=uses_ocr(ocr, reads_words=reads_words),
+                root=self.root,
+            )
         return self._add(
             source,
             encoder,
@@ -497,7 +505,7 @@ class Index:
         images: Image | Iterable[Image],
         *,
         names: Iterable[str] | None = None,
-        ocr: bool = False,
+        ocr: bool | None = None,
         metadata: GivenMetadata | None = None,
         strict: bool = False,
         wait: float = WAIT,
@@ -508,13 +516,14 @@ class Index:
         images: PIL images.
         names: of the documents; without them a picture is named by its content. The index keeps no
             pictures: `hit.document` is the name by which you find yours again.
-        ocr: recognise their words, for an encoder that reads words (extra `ocr`).
+        ocr: recognise their words (extra `ocr`); as in `add`.
         metadata, strict, wait, progress: as in `add`.
         """
         given = [images] if hasattr(images, "tobytes") else images
-        source = ImageSource(given, names, ocr=ocr)  # type: ignore[arg-type]  # seen just before
+        recognised = uses_ocr(ocr, reads_words=self.encoder.reads == "words")
+        source = ImageSource(given, names, ocr=recognised)  # type: ignore[arg-type]  # seen before
         return self.add_from(
-            source, ocr=ocr, metadata=metadata, strict=strict, wait=wait, progress=progress
+            source, ocr=bool(ocr), metadata=metadata, strict=strict, wait=wait, progress=progress
         )
 
     def add_embeddings(
@@ -570,7 +579,7 @@ class Index:
         source: Source,
         encoder: Encoder | None,
         *,
-        ocr: bool,
+        ocr: bool | None,
         metadata: GivenMetadata | None,
         delete_missing: bool,
         strict: bool,
@@ -934,8 +943,6 @@ def _one_of(reduction: str | Reducer | None, spec: str | None) -> str | Reducer 
 
 
 def _words_on(image: Image) -> str:
-    from docpruner.pages.ocr import recognised_words
-
     words = recognised_words(image)
     if not words:
         raise ScoringError("no words were recognised on the image; search by words of your own")

@@ -26,7 +26,7 @@ def samples_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of the sample documents, by the built-in encoder; not to be changed."""
     folder = tmp_path_factory.mktemp("agents") / "samples.idx"
     with Index.create(folder) as index:
-        index.add(SAMPLES, metadata={"year": "2024"})
+        index.add(SAMPLES, ocr=False, metadata={"year": "2024"})
     return folder
 
 

@@ -29,4 +29,4 @@ def sample_folder(folder: Path) -> Path:
 
 def encoded_samples(folder: Path) -> EncodedData:
     data = load_folder(sample_folder(folder / "samples"))
-    return encode_data(data, builtin(), cache=folder / "cache")
+    return encode_data(data, builtin(), cache=folder / "cache", ocr=False)

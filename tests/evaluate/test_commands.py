@@ -56,7 +56,9 @@ def words_to_read(folder: Path, *, third: bool = False, queries: int = 3) -> Pat
 
 def test_evaluate_times_encoding_if_asked(docpruner, tmp_path):
     sample_folder(tmp_path / "data")
-    printed = docpruner("evaluate", "data", "--methods", "docpruner:k=-0.25", "--latency", "2")
+    printed = docpruner(
+        "evaluate", "data", "--methods", "docpruner:k=-0.25", "--latency", "2", "--no-ocr"
+    )
     assert "nDCG@5" in printed
     assert [line.split()[0] for line in printed.splitlines()[2:5]] == ["base", "bm25", "hybrid"]
     lost = (
@@ -77,11 +79,11 @@ def test_results_are_replaced_only_on_request(docpruner, tmp_path):
     (tmp_path / "evaluation").mkdir()
     older = tmp_path / "evaluation" / "results.json"
     older.write_text("of hours")
-    error = docpruner("evaluate", "data", "--methods", "none", fails=True)
+    error = docpruner("evaluate", "data", "--methods", "none", "--no-ocr", fails=True)
     assert "evaluation holds results already; choose another folder with --output, or" in error
     assert older.read_text() == "of hours"
     assert not (tmp_path / "cache").exists()  # it is said before anything is done
-    docpruner("evaluate", "data", "--methods", "none", "--force")
+    docpruner("evaluate", "data", "--methods", "none", "--no-ocr", "--force")
     assert len(Results.load(older).settings) == 1
 
 
@@ -98,7 +100,7 @@ def test_reproduce_does_not_replace_results_either(docpruner, tmp_path):
 def test_calibrate_keeps_the_measure_of_the_data(docpruner, tmp_path):
     pytest.importorskip("rapidocr", reason="the extra ocr is not installed")
     words_to_read(tmp_path / "third", third=True, queries=21)
-    printed = docpruner("calibrate", "third", "--ocr", "--write", "pruning.toml")
+    printed = docpruner("calibrate", "third", "--write", "pruning.toml")
     assert "nDCG@10 1.0000 instead of 1.0000 (100.0%)" in " ".join(printed.split())
     assert "100.0% of nDCG@10" in (tmp_path / "pruning.toml").read_text(encoding="utf-8")
 

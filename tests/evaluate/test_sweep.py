@@ -44,7 +44,7 @@ def swept(samples):
 def test_a_setting_ranks_as_an_index_made_with_it(samples, swept, tmp_path, number):
     setting = SETTINGS[number]
     with Index.create(tmp_path / "idx", spec=setting.spec, codec=setting.codec) as index:
-        index.add(samples.data.pages.folder)
+        index.add(samples.data.pages.folder, ocr=False)
         hits = index.search_many([query.text for query in samples.data.judged], k=3)
         stats = index.stats()
     same = [
@@ -85,7 +85,7 @@ def test_what_is_encoded_is_not_encoded_again(samples):
                 raise AssertionError(f"{name} was called")
             return getattr(builtin(), name)
 
-    again = encode_data(samples.data, Refusing(), cache=Path(samples.location).parent)
+    again = encode_data(samples.data, Refusing(), cache=Path(samples.location).parent, ocr=False)
     assert (again.location, again.pages) == (samples.location, samples.pages)
     assert all(map(np.array_equal, again.queries, samples.queries))
 
@@ -104,7 +104,7 @@ def test_another_folder_is_encoded_apart(samples, tmp_path):
     rest = [line for line in qrels.read_text().splitlines() if "annual" not in line]
     qrels.write_text("\n".join(rest))
     data = load_folder(tmp_path / "samples")
-    fewer = encode_data(data, builtin(), cache=Path(samples.location).parent)
+    fewer = encode_data(data, builtin(), cache=Path(samples.location).parent, ocr=False)
     assert len(fewer.pages) == 32 - 13
     assert fewer.location != samples.location
 

@@ -28,7 +28,7 @@ QUERIES = ["What does turbidity mean?", "cargo bike", "guest house in March", "w
 def index(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exporting")
     with Index.create(folder / "index", encoder=builtin()) as made:
-        made.add(SAMPLES, metadata={"year": 2024})
+        made.add(SAMPLES, ocr=False, metadata={"year": 2024})
         yield made
 
 

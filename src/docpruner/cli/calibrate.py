@@ -46,7 +46,7 @@ def run(
         typer.Option("--write", metavar="FILE", help="Save the choice for `index --config`."),
     ] = None,
     cache: CacheOption = None,
-    ocr: OcrOption = False,
+    ocr: OcrOption = None,
     device: DeviceOption = None,
     trust_remote_code: TrustOption = False,
     json: JsonOption = False,

@@ -43,7 +43,7 @@ def run(
         raise DocPrunerError(f"{folder} can't be written to ({error.strerror})") from error
     questions = _lines(documents / "queries.jsonl")
     with Index.open_or_create(where) as index:
-        index.add(documents)
+        index.add(documents, ocr=False)  # the same whether or not the extra is installed
         hits = dict(
             zip(
                 [question["query_id"] for question in questions],

@@ -42,7 +42,11 @@ CacheOption = Annotated[
     ),
 ]
 OcrOption = Annotated[
-    bool, typer.Option("--ocr", help="Recognise the words of pages that have none (extra ocr).")
+    bool | None,
+    typer.Option(
+        "--ocr/--no-ocr",
+        help="Recognise the words of pages that have none. [default: if the extra ocr is there]",
+    ),
 ]
 LatencyOption = Annotated[
     int,
@@ -79,7 +83,7 @@ def run(
         Path, typer.Option("--output", "-o", help="Folder for tables, figures and the report.")
     ] = Path("evaluation"),
     cache: CacheOption = None,
-    ocr: OcrOption = False,
+    ocr: OcrOption = None,
     latency: LatencyOption = 0,
     force: ForceOption = False,
     device: DeviceOption = None,
@@ -153,7 +157,7 @@ def make_study(
     encoder: str,
     methods: str,
     cache: Path | None,
-    ocr: bool,
+    ocr: bool | None,
     options: ModelOptions,
     latency: int = 0,
 ) -> Study:

@@ -101,8 +101,13 @@ def run(
         ),
     ] = None,
     ocr: Annotated[
-        bool, typer.Option("--ocr", help="Recognise the words of scans (extra ocr).")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--ocr/--no-ocr",
+            help="Recognise the words of scans (extra ocr); --ocr also of those in the index. "
+            "[default: if it is installed and the encoder reads words]",
+        ),
+    ] = None,
     metadata: NewMetadataOption = None,
     metadata_file: Annotated[
         Path | None,
@@ -160,6 +165,7 @@ def run(
     Example: `docpruner index reports.idx /shared/reports --ray ray://head:10001 --ray-gpus 1`
     """
     from docpruner.facade import Index
+    from docpruner.pages.ocr import ocr_installed
 
     if ray is not None and devices is not None:
         raise DocPrunerError("give one of --ray and --devices")
@@ -203,7 +209,9 @@ def run(
         sys.exit(INTERRUPTED)
     if table is not None:
         table.warn_of_unknown(entry.name for entry in documents)
-    view.done(report, opened.location, ocr=ocr)  # not as typed, which may hold a password
+    view.done(
+        report, opened.location, ocr=ocr_installed() if ocr is None else ocr
+    )  # not as typed, which may hold a password
     raise typer.Exit(EXIT_STATUS[report.outcome])
 
 

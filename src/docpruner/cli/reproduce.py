@@ -57,7 +57,7 @@ def run(
         Path, typer.Option("--output", "-o", help="Folder for tables, figures and reports.")
     ] = Path("reproduction"),
     cache: CacheOption = None,
-    ocr: OcrOption = False,
+    ocr: OcrOption = None,
     latency: LatencyOption = 0,
     force: ForceOption = False,
     device: DeviceOption = None,

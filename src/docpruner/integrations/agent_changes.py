@@ -27,7 +27,7 @@ class AgentChanges:
     def add(
         self,
         paths: Sequence[str],
-        ocr: bool,
+        ocr: bool | None,
         metadata: dict[str, str] | None,
         progress: ProgressCallback,
     ) -> AddResult:

@@ -133,7 +133,13 @@ class Tools:
             Field(min_length=1, max_length=100, description="PDFs, pictures, or folders of them."),
         ],
         context: Context[Any, Any],
-        ocr: Annotated[bool, Field(description="Recognise the words of scans; slow.")] = False,
+        ocr: Annotated[
+            bool | None,
+            Field(
+                description="Recognise the words of scans. By default if that is installed and the "
+                "index goes by words; true also for pages that are in without words."
+            ),
+        ] = None,
         metadata: Annotated[Metadata, Field(description="To filter by later.")] = None,
     ) -> Annotated[CallToolResult, AddResult]:
         """Add files to the index, or bring it up to date with them."""

@@ -57,18 +57,19 @@ def missing_pages(
     index: Index,
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
-    ocr: bool = False,
+    ocr: bool | None = None,
 ) -> list[Row]:
     """A row for each page of these files and folders that the index lacks, to be encoded.
 
-    What can't be read is left out with a warning. A document whose pages are all in, but which
+    What can't be read is left out with a warning. Pages that are in without words are there only
+    if `ocr` is True. A document whose pages are all in, but which
     nobody has finished, has its last page made once more.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     source = unread_source(given, index.root, follow=False)
     rows: list[Row] = []
     try:
-        for reading in MissingPages(index, source, ocr=ocr):
+        for reading in MissingPages(index, source, ocr=bool(ocr)):
             if isinstance(reading, PageError):
                 warnings.warn(f"left out {reading}", stacklevel=2)
             elif isinstance(reading, PageRead) and isinstance(reading.page, UnreadPage):
@@ -92,7 +93,8 @@ class PageEncoder:
     settings: those of the index.
     options: how its model runs; Ray says which GPUs there are.
     encoder: one that is not found by its name.
-    ocr: recognise the words of pages that have none (extra `ocr`).
+    ocr: recognise the words of pages that have none (extra `ocr`); None if it is installed there
+        and the encoder reads words.
     """
 
     def __init__(
@@ -101,7 +103,7 @@ class PageEncoder:
         *,
         options: ModelOptions | None = None,
         encoder: Encoder | None = None,
-        ocr: bool = False,
+        ocr: bool | None = None,
     ) -> None:
         options = options or ModelOptions()
         load = partial(options.load, settings.encoder) if encoder is None else lambda: encoder

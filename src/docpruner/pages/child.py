@@ -8,6 +8,7 @@ import sys
 import threading
 import weakref
 from contextlib import suppress
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import BinaryIO, cast
 
@@ -52,6 +53,7 @@ class Child:
             import fcntl
 
             fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)  # type: ignore[arg-type]
+        self.file: Path | None = None  # that it has open, as far as its parent knows
         self._process = process
         self._answers: Answers = SimpleQueue()
         pump = threading.Thread(target=_pump, args=(process.stdout, self._answers), daemon=True)
@@ -91,9 +93,10 @@ class Child:
 
 
 def _environment() -> dict[str, str]:
-    """The child finds the modules its parent finds; numpy's threads would only reserve memory."""
+    """The child finds the modules its parent finds; more threads would only reserve memory."""
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-    return {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
+    one_thread = {"OPENBLAS_NUM_THREADS": "1", "OPENCV_FOR_THREADS_NUM": "1"}
+    return {**os.environ, "PYTHONPATH": path, **one_thread}
 
 
 def _pump(stream: BinaryIO, answers: Answers) -> None:

@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
+from docpruner.cores import usable_cores
+
 LEAST, MOST = 512 << 20, 4 << 30
 FOR_OCR = 1 << 30  # what recognising words takes by itself
 EXIT_CODE = 77  # of a child that needed more
@@ -19,6 +21,11 @@ STATM = Path("/proc/self/statm")
 def default_limit(*, ocr: bool) -> int:
     """A quarter of the machine's memory, within bounds, and with `ocr` what that needs."""
     return max(LEAST, min(MOST, machine_memory() // 4)) + (FOR_OCR if ocr else 0)
+
+
+def most_recognisers() -> int:
+    """Children that may recognise words at once: one for each core, in a quarter of the memory."""
+    return max(1, min(usable_cores(), machine_memory() // 4 // FOR_OCR))
 
 
 def machine_memory() -> int:

@@ -1,24 +1,60 @@
 """The words on a picture of a page, recognised by rapidocr (extra `ocr`, models in its wheel).
 
-Slow: seconds a page. It is for scans, which have no text layer.
+About a second a page on one core. It is for scans, which have no text layer.
 """
 
 from __future__ import annotations
 
+import importlib.util
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PIL.Image import Image
 
 from docpruner.errors import MissingExtraError
 from docpruner.types import Word
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+RECOGNISER = "PP-OCRv6 small, 1280"
+"""Another name when its words change: what was encoded before is then encoded anew."""
+
+LONGEST_SIDE = 1280  # pixels in which lines of text are looked for; they are read in more
+SHORTEST_SIDE = 736  # pixels that a small picture is enlarged to
+PARAMETERS: dict[str, Any] = {
+    "Global.use_cls": False,
+    "Global.log_level": "critical",
+    # Several threads wait for each other more than they work, most of all on busy cores; pages are
+    # read at the same time instead.
+    "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+    "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+    "Det.limit_type": "max",
+    "Det.limit_side_len": LONGEST_SIDE,
+    "Rec.rec_img_shape": [3, 48, 48],  # a line is as wide as it is, not 320 at least
+}
+
+
+def ocr_installed() -> bool:
+    return importlib.util.find_spec("rapidocr") is not None
+
+
+def uses_ocr(asked: bool | None, *, reads_words: bool) -> bool:
+    """Whether the words of pages without any are to be recognised.
+
+    If nobody has said so, they are where it is installed and an encoder `reads_words`: one that
+    sees the page finds it without, and would wait for it.
+    """
+    if asked and not ocr_installed():
+        raise MissingExtraError("recognising the words on scans", "ocr")
+    return reads_words and ocr_installed() if asked is None else asked
+
 
 def recognised_words(image: Image) -> tuple[Word, ...]:
     """Words with their boxes, line by line as the recogniser orders them."""
+    image = _enlarged(image.convert("RGB"))
     width, height = image.size
-    blue_green_red = np.asarray(image.convert("RGB"))[:, :, ::-1]
+    blue_green_red = np.asarray(image)[:, :, ::-1]
     lines = _engine()(blue_green_red, return_word_box=True, use_cls=False).word_results
     words = []
     for line in lines:
@@ -31,10 +67,19 @@ def recognised_words(image: Image) -> tuple[Word, ...]:
     return tuple(words)
 
 
+def _enlarged(image: Image) -> Image:
+    """Small letters are overlooked: a picture of few pixels is drawn larger."""
+    scale = min(SHORTEST_SIDE / min(image.size), LONGEST_SIDE / max(image.size))
+    if scale <= 1:
+        return image
+    width, height = image.size
+    return image.resize((round(width * scale), round(height * scale)))
+
+
 @cache
 def _engine() -> Any:
     try:
         from rapidocr import RapidOCR
     except ImportError:
         raise MissingExtraError("recognising the words on scans", "ocr") from None
-    return RapidOCR(params={"Global.use_cls": False, "Global.log_level": "critical"})
+    return RapidOCR(params=PARAMETERS)

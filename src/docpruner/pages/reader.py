@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -12,11 +11,12 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
-from docpruner.errors import MissingExtraError, PageError
+from docpruner.errors import PageError
 from docpruner.pages import messages
 from docpruner.pages.child import Child, ChildDeadError, ChildFullError, ChildSlowError
-from docpruner.pages.memory_limit import default_limit
+from docpruner.pages.memory_limit import default_limit, most_recognisers
 from docpruner.pages.messages import GarbledError, Message
+from docpruner.pages.ocr import uses_ocr
 from docpruner.pages.parsed_page import DEFAULT_PIXELS
 from docpruner.pages.problems import printable_path, too_much_memory
 from docpruner.types import Page
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 SECONDS = 60.0  # that a page may take
 AHEAD = 4  # pages asked for before they are needed
+AHEAD_OCR = 2  # of each child: what one was asked no other can do
 PATIENCE = 3  # pages of a file that may take too long or too much memory until it is given up
 GOOD_PAGES = 10  # make up for one of those
-OCR_FACTOR = 5  # recognising words takes that much longer
+OCR_FACTOR = 2  # recognising words takes that much longer, on a busy machine
 COSTLY = (ChildSlowError, ChildFullError)
 FAILURES = (*COSTLY, ChildDeadError, GarbledError)
 
@@ -40,10 +41,10 @@ class PageReader:
     With None it reads words, and a page is drawn only when its `render` is called, from the file.
     Without `words`, those of the text layer are left alone: where an encoder looks at pictures and
     the words are not stored, nobody needs them, and cutting a page into words takes longer than
-    drawing it. With `ocr`, the
-    words of a page that has none are recognised from its picture. A page may take
-    `seconds` (five times as many with `ocr`); the child may take `memory` bytes, by default a
-    quarter of the machine's but no more than 4 GB (and 1 GB on top with `ocr`).
+    drawing it. With `ocr`, the words of a page that has none are recognised from its picture, and
+    once a file has such a page, several children share the rest of it. A page may take `seconds`
+    (twice as many with `ocr`); a child may take `memory` bytes, by default a quarter of the
+    machine's but no more than 4 GB (and 1 GB on top with `ocr`).
     """
 
     def __init__(
@@ -55,29 +56,34 @@ class PageReader:
         seconds: float = SECONDS,
         memory: int | None = None,
     ) -> None:
-        if ocr and importlib.util.find_spec("rapidocr") is None:
-            raise MissingExtraError("recognising the words on scans", "ocr")
+        uses_ocr(ocr, reads_words=True)  # or says that it is missing
         self._pixels, self._words = pixels, words or ocr
         self._memory = default_limit(ocr=ocr) if memory is None else memory
         self._options = [f"--memory={self._memory}", *(["--ocr"] if ocr else [])]
         self._seconds = seconds * (OCR_FACTOR if ocr else 1)
+        self._ahead, self._most = (AHEAD_OCR, most_recognisers()) if ocr else (AHEAD, 1)
         self._path: Path | None = None
-        self._asked: deque[int] = deque()  # pages that the child has yet to answer
-        self._turn = 0  # of the stream of pages that may talk to the child
+        self._asked: deque[tuple[int, Child]] = deque()  # pages, and who has yet to answer
+        self._turn = 0  # of the stream of pages that may talk to the children
         self._strain = 0  # that the open file has caused; see GOOD_PAGES
-        self._child: Child | None = None
+        self._is_scan = False  # the open file: words of it had to be recognised
+        self._children: list[Child] = []
         self._closed = False
         self._starting = Lock()
         with suppress(OSError):  # tried again, and reported, when a file is opened
-            self._child = Child(self._options)  # gets ready while the parent does
+            self._children.append(Child(self._options))  # gets ready while the parent does
 
     def open(self, path: Path) -> int:
         """The number of pages of a file; PageError if it can't be read."""
         self._new_turn()
         self._path = None
-        self._strain = 0
+        self._strain, self._is_scan = 0, False
         path = Path(os.path.abspath(path))
-        _, count = self._open(path)
+        if not all(child.alive for child in self._children):
+            self._drop_children()
+        for child in self._children:
+            child.file = None  # it may have changed
+        count = self._open(path, self._children[0] if self._children else self._started(path))
         self._path = path
         return count
 
@@ -98,8 +104,8 @@ class PageReader:
         """For good, and from any thread: what another one waits for fails at once."""
         with self._starting:
             self._closed = True
-            child = self._child
-        if child is not None:
+            children = [*self._children]
+        for child in children:
             child.close()
 
     @property
@@ -114,27 +120,26 @@ class PageReader:
 
     def _new_turn(self) -> None:
         self._turn += 1
-        if self._asked:  # a stream was left midway, and the child is busy with it
-            self._drop_child()
+        if self._asked:  # a stream was left midway, and the children are busy with it
+            self._drop_children()
 
-    def _drop_child(self) -> None:
+    def _drop_children(self) -> None:
         self._asked.clear()
-        if self._child is not None:
-            self._child.close()
-            self._child = None
+        with self._starting:
+            children, self._children = self._children, []
+        for child in children:
+            child.close()
 
-    def _open(self, path: Path) -> tuple[Child, int]:
-        if self._child is not None and not self._child.alive:
-            self._drop_child()
-        child = self._started(path)
+    def _open(self, path: Path, child: Child) -> int:
         child.ask({"open": str(path)})
         try:
             header, _ = child.answer(self._seconds)
             if "problem" in header:
                 raise messages.problem_of(header, printable_path(path))
-            return child, messages.count_of(header)
+            child.file = path
+            return messages.count_of(header)
         except FAILURES as error:
-            self._drop_child()
+            self._drop_children()
             raise self._failure(path, error) from None
 
     def _started(self, path: Path) -> Child:
@@ -142,13 +147,24 @@ class PageReader:
             if self._closed:
                 raise _stopped(path, None)
             try:
-                self._child = self._child or Child(self._options)
+                self._children.append(Child(self._options))
             except OSError as error:
                 reason = f"can't be read, as the reader won't start ({error})"
                 raise PageError(
                     printable_path(path), reason, "check your installation of docpruner"
                 ) from None
-            return self._child
+            return self._children[-1]
+
+    def _readers(self, path: Path, pages: int) -> list[Child]:
+        """Children that have the file open, for so many pages."""
+        wanted = min(self._most, pages) if self._is_scan else 1
+        while len(self._children) < wanted:
+            self._started(path)
+        readers = self._children[:wanted]
+        for child in readers:
+            if child.file != path:
+                self._open(path, child)
+        return readers
 
     def _stream(
         self, path: Path, waiting: deque[int], pixels: int | None, turn: int
@@ -161,15 +177,15 @@ class PageReader:
             if self._strain >= PATIENCE * GOOD_PAGES:
                 yield from (_given_up(path, number) for number in waiting)
                 return
+            numbers = [*(number for number, _ in self._asked), *waiting]
             try:
-                child = self._child or self._open(path)[0]
+                readers = self._readers(path, len(numbers))
             except PageError as problem:
-                yield from (_on_page(problem, number) for number in waiting)
+                self._drop_children()
+                yield from (_on_page(problem, number) for number in numbers)
                 return
-            while waiting and len(self._asked) < AHEAD:
-                self._asked.append(waiting.popleft())
-                child.ask({"page": self._asked[-1], "pixels": pixels, "words": self._words})
-            number = self._asked[0]
+            self._ask(readers, waiting, pixels)
+            number, child = self._asked[0]
             try:
                 answer = self._page(path, number, *child.answer(self._seconds))
                 self._asked.popleft()
@@ -177,9 +193,20 @@ class PageReader:
             except FAILURES as error:
                 answer = self._failure(path, error, number)
                 self._strain += GOOD_PAGES if isinstance(error, COSTLY) else 0
-                waiting.extendleft(reversed([*self._asked][1:]))
-                self._drop_child()
+                waiting = deque(numbers[1:])
+                self._drop_children()
             yield answer
+
+    def _ask(self, readers: list[Child], waiting: deque[int], pixels: int | None) -> None:
+        """Of each child as many pages as it may have before it; the next page of the idlest."""
+        busy = Counter(child for _, child in self._asked)
+        while waiting:
+            child = min(readers, key=lambda child: busy[child])
+            if busy[child] == self._ahead:
+                return
+            busy[child] += 1
+            self._asked.append((waiting.popleft(), child))
+            child.ask({"page": self._asked[-1][0], "pixels": pixels, "words": self._words})
 
     def _page(self, path: Path, number: int, header: Message, picture: bytes) -> Page | PageError:
         if "problem" in header:
@@ -187,6 +214,7 @@ class PageReader:
         parsed = messages.parsed_page_of(header, picture)
         if parsed.number != number:
             raise GarbledError(f"page {parsed.number} instead of {number}")
+        self._is_scan |= parsed.words_from == "ocr"
         return parsed.page(path, partial(_drawn_aside, path, number, self._seconds, self._memory))
 
     def _failure(self, path: Path, error: Exception, page: int | None = None) -> PageError:
@@ -204,11 +232,13 @@ class PageReader:
         )
 
 
-def pages_of(path: Path, *, pixels: int | None = None, ocr: bool = False) -> Iterator[Page]:
+def pages_of(path: Path, *, pixels: int | None = None, ocr: bool | None = None) -> Iterator[Page]:
     """The pages of a file one after another; the first that can't be read is raised.
 
-    See `PageReader` for `pixels` and `ocr`.
+    See `PageReader` for `pixels` and `ocr`; None recognises words where that is installed, of pages
+    that are read for their words.
     """
+    ocr = uses_ocr(ocr, reads_words=pixels is None)
     with PageReader(pixels=pixels, ocr=ocr) as reader:
         for page in reader.pages(range(1, reader.open(path) + 1)):
             yield page_or_raise(page)

@@ -42,7 +42,7 @@ def add_documents(
     source: Source,
     encoder: Encoder | None,
     *,
-    ocr: bool = False,
+    ocr: bool | None = None,
     metadata: MetadataOf | None = None,
     delete_missing: bool = False,
     wait: float = WAIT,
@@ -55,7 +55,8 @@ def add_documents(
     where it was. What can't be read is listed in the report, as are documents of the source whose
     files are gone; those are removed with `delete_missing`. The encoder may be None if all pages
     come with their embeddings, or are made `elsewhere` by workers; then the source leaves them
-    unread. An index that passes its budget is given the next setting that fits,
+    unread. `ocr` is what workers are told; where it is True, pages that are in without words are
+    read once more. An index that passes its budget is given the next setting that fits,
     as often as it takes; if none does, a BudgetError ends the run, and what was committed stays.
     """
     try:
@@ -81,7 +82,7 @@ def add_documents(
                 if elsewhere is None
                 else WorkersRun(elsewhere.workers, commits)
             )
-            silent_again = ocr and reads_words
+            silent_again = bool(ocr) and reads_words
             missing = MissingPages(store, source, ocr=silent_again, metadata=metadata)
             report = run.over(missing, interrupt=source.close)
             if isinstance(source, FollowsDocuments):

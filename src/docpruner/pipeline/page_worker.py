@@ -19,6 +19,7 @@ from docpruner.encoders.encoder_name import Reads
 from docpruner.encoders.registry import Encoder
 from docpruner.errors import PageError
 from docpruner.pages.object_files import FetchedFile, is_url
+from docpruner.pages.ocr import uses_ocr
 from docpruner.pages.problems import printable_path
 from docpruner.pages.reader import PageReader
 from docpruner.pipeline.page_encoding import NamedPage, PageEncoding, PreparedPages, like_sizes
@@ -45,7 +46,7 @@ class WorkerJob:
 
     settings: Settings
     load: Callable[[], Encoder]
-    ocr: bool = False
+    ocr: bool | None = None  # None: where it is installed, for an encoder that reads words
     location: str = ""  # where it stores pages itself; empty if it hands them over
 
 
@@ -83,8 +84,12 @@ class PageWorker:
 
     def __init__(self, job: WorkerJob) -> None:
         self._encoder = job.load()
-        words = self._encoder.reads == "words" or job.settings.text
-        self._reader = PageReader(pixels=self._encoder.pixels, words=words, ocr=job.ocr)
+        reads_words = self._encoder.reads == "words"
+        self._reader = PageReader(
+            pixels=self._encoder.pixels,
+            words=reads_words or job.settings.text,
+            ocr=uses_ocr(job.ocr, reads_words=reads_words),
+        )
         self._fetched = FetchedFile()
         self._encoding = PageEncoding(self._encoder)
         self._maker = RecordMaker(job.settings)

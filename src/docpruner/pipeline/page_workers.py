@@ -51,7 +51,7 @@ class WorkElsewhere:
     workers: PageWorkers
     load: Callable[[], Encoder]
 
-    def job(self, store: Store, settings: Settings, *, ocr: bool) -> WorkerJob:
+    def job(self, store: Store, settings: Settings, *, ocr: bool | None) -> WorkerJob:
         location = store.location if workers_write(store, settings) else ""
         return WorkerJob(settings, self.load, ocr, location)
 

@@ -64,8 +64,12 @@ def run(
         ),
     ] = None,
     ocr: Annotated[
-        bool, typer.Option("--ocr", help="For a file: recognise the words of scans (extra ocr).")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--ocr/--no-ocr",
+            help="For a file: recognise the words of scans (extra ocr). [default: as for index]",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE.png", help="Where to draw. [default: here]"),

@@ -10,6 +10,7 @@ from PIL.Image import Image
 
 from docpruner.encoders.registry import Encoder
 from docpruner.errors import EncoderError, InvalidPageError, NoWordsWarning, PageError
+from docpruner.pages.ocr import uses_ocr
 from docpruner.pages.problems import printable_path
 from docpruner.pages.reader import PageReader
 from docpruner.types import Page, PageEmbedding
@@ -41,9 +42,10 @@ def drawn_pages(path: Path, numbers: Iterable[int], pixels: int) -> Iterator[Ima
 
 
 def encoded_pages(
-    path: Path, numbers: Iterable[int], encoder: Encoder, *, ocr: bool = False
+    path: Path, numbers: Iterable[int], encoder: Encoder, *, ocr: bool | None = None
 ) -> Iterator[PageEmbedding | PageError]:
     """Pages as an encoder sees them. One without words is a problem if it sees nothing else."""
+    ocr = uses_ocr(ocr, reads_words=encoder.reads == "words")
     with PageReader(pixels=encoder.pixels, ocr=ocr) as reader:
         reader.open(path)
         for page in reader.pages(numbers):

@@ -24,7 +24,7 @@ class ExplainRequest:
     spec: str | None
     k: float | None
     encoder: str | None
-    ocr: bool
+    ocr: bool | None
     output: Path | None
     device: str | None
     trust_remote_code: bool
@@ -37,8 +37,8 @@ class ExplainRequest:
         if self.spec is not None and self.k is not None:
             raise DocPrunerError("--k is short for --spec docpruner:k=…; give one of the two")
         self._check_hits()
-        if self.is_index and (self.encoder is not None or self.ocr):
-            option = "--ocr" if self.ocr else "--encoder"
+        if self.is_index and (self.encoder is not None or self.ocr is not None):
+            option = {True: "--ocr", False: "--no-ocr", None: "--encoder"}[self.ocr]
             raise DocPrunerError(
                 f"{option} is for files; the pages of {self.subject} are encoded already"
             )

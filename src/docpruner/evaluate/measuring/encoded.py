@@ -20,6 +20,7 @@ from docpruner.encoders.registry import Encoder, EncoderName
 from docpruner.errors import DataError
 from docpruner.evaluate.data.data_sets import DataSet
 from docpruner.evaluate.measuring.query_cache import encoded_queries
+from docpruner.pages.ocr import RECOGNISER, uses_ocr
 from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.add_report import ProgressCallback
 from docpruner.stores.contract import Compactable, Store
@@ -74,21 +75,20 @@ def encode_data(
     encoder: Encoder,
     *,
     cache: Path | None = None,
-    ocr: bool = False,
+    ocr: bool | None = None,
     progress: ProgressCallback | None = None,
 ) -> EncodedData:
     """Encode what the cache lacks of a data set.
 
-    `ocr` recognises the words of pages without any, for an encoder that reads words.
+    `ocr` recognises the words of pages without any, for an encoder that reads words; None where it
+    is installed.
     """
     data.require_answers()
-    ocr = ocr and encoder.reads == "words"
+    ocr = encoder.reads == "words" and uses_ocr(ocr, reads_words=True)
     place = (cache or default_cache()) / _name(data, encoder, ocr=ocr)
     with _store(str(place), encoder) as store:
         source = data.pages.source(pixels=encoder.pixels, ocr=ocr)
-        report = add_documents(
-            store, source, encoder, ocr=ocr, delete_missing=True, progress=progress
-        )
+        report = add_documents(store, source, encoder, delete_missing=True, progress=progress)
         if (report.deleted or report.documents["replaced"]) and isinstance(store, Compactable):
             store.compact()
         pages = _current_pages(store, data)
@@ -145,7 +145,8 @@ def _as_encoded(page: StoredPage, encoder: str) -> PageEmbedding:
 
 
 def _name(data: DataSet, encoder: Encoder, *, ocr: bool) -> str:
-    key = {"format": FORMAT, "encoder": encoder.name, "pages": data.pages.key, "ocr": ocr}
+    recogniser = RECOGNISER if ocr else False
+    key = {"format": FORMAT, "encoder": encoder.name, "pages": data.pages.key, "ocr": recogniser}
     text = json.dumps(key, sort_keys=True)
     digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
     return f"{data.name.replace('/', '_')}-{digest}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ import numpy as np
 
 from docpruner.encoders.registry import Encoder
 from docpruner.errors import DataError, NoWordsWarning
+from docpruner.pages.ocr import ocr_installed, recognised_words
 from docpruner.reduce import Reducer
 from docpruner.reduce.threshold import unwarned
 from docpruner.types import Page
@@ -70,10 +70,9 @@ def measure_latency(pages: Sequence[Page], encoder: Encoder, reduce: Reducer) ->
 
 
 def _by_ocr(pages: Sequence[Page]) -> float | None:
-    if importlib.util.find_spec("rapidocr") is None:
+    if not ocr_installed():
         return None
     from docpruner.encoders.builtin import BuiltinEncoder
-    from docpruner.pages.ocr import recognised_words
 
     encoder = BuiltinEncoder()
     pictures = [page.render() for page in pages]

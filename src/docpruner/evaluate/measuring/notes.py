@@ -21,16 +21,17 @@ def unknown_answers(data: EncodedData) -> list[str]:
     return [f"{len(missing)} pages that answer queries are not among the pages read: {named}"]
 
 
-def wordless_answers(data: EncodedData) -> list[str]:
+def wordless_answers(data: EncodedData, *, ocr: bool) -> list[str]:
     """How many queries an encoder that reads words can only fail on."""
     wordless = {data.data.pages.page_id(page) for page in _wordless(data)}
     answers = _answers(data)
     lost = sum(pages <= wordless for pages in answers)
     if not lost:
         return []
+    remedy = "OCR found none there" if ocr else "--ocr reads such pages"
     return [
         f"{len(wordless):,} of {len(data.pages):,} pages have no words, and {lost:,} of "
-        f"{len(answers):,} queries are answered only there; --ocr reads such pages"
+        f"{len(answers):,} queries are answered only there; {remedy}"
     ]
 
 

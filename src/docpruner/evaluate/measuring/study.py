@@ -16,6 +16,7 @@ from docpruner.evaluate.measuring.evaluation import Evaluation, evaluate, thresh
 from docpruner.evaluate.measuring.latency import Latency, measure_latency
 from docpruner.evaluate.measuring.methods import DEFAULT, RATIOS, Setting, read_methods
 from docpruner.evaluate.measuring.notes import wordless_answers
+from docpruner.pages.ocr import uses_ocr
 from docpruner.pipeline.add_report import ProgressCallback
 from docpruner.stores.contract import Progress
 
@@ -44,7 +45,8 @@ class Study:
     encoder: makes the vectors.
     methods: `paper`, `all`, `front`, `signals`, or settings with commas between them.
     cache: the folder that keeps encoded data; the user's cache by default.
-    ocr: recognise the words of pages without any, if the encoder reads words.
+    ocr: recognise the words of pages without any, if the encoder reads words; None where it is
+        installed.
     workers: processes that measure; as many as cores by default.
     filtering: loads the encoder with the noise-filtering prompt; None if it takes no prompt.
     latency: on how many pages encoding is timed.
@@ -53,7 +55,7 @@ class Study:
     encoder: Encoder
     methods: str
     cache: Path | None = None
-    ocr: bool = False
+    ocr: bool | None = None
     workers: int | None = None
     filtering: Callable[[], Encoder] | None = None
     latency: int = 0
@@ -72,7 +74,7 @@ class Study:
             name = self.encoder.name
             encoded = encoded.noted(f"attention-threshold-nfp was left out: {name} takes no prompt")
         if self.encoder.reads == "words":
-            encoded = encoded.noted(*wordless_answers(encoded))
+            encoded = encoded.noted(*wordless_answers(encoded, ocr=self._recognises))
         return encoded
 
     def measure(self, encoded: EncodedData, progress: Progress | None = None) -> Evaluation:
@@ -88,9 +90,13 @@ class Study:
 
     def timed(self, data: DataSet) -> Latency:
         """Encoding some pages in each of its ways, with the default's pruning."""
-        ocr = self.ocr and self.encoder.reads == "words"
-        pages = data.pages.some_pages(self.latency, pixels=self.encoder.pixels, ocr=ocr)
+        pixels = self.encoder.pixels
+        pages = data.pages.some_pages(self.latency, pixels=pixels, ocr=self._recognises)
         return measure_latency(pages, self.encoder, DEFAULT.reducer)
+
+    @property
+    def _recognises(self) -> bool:
+        return self.encoder.reads == "words" and uses_ocr(self.ocr, reads_words=True)
 
     def _settings_for_filtering(self) -> list[Setting]:
         """Those under the noise-filtering prompt; SpecError if they can't be measured."""

@@ -16,8 +16,9 @@ from backbone import bert
 from features import export
 from model import DIM, Backbone, Heads, Model
 
-from docpruner.encoders.builtin import NAME
+from docpruner.encoders.builtin_editions import NEWEST
 
+NAME = NEWEST.name
 OUTPUTS = ("vectors", "importance", "weights")
 
 
@@ -27,8 +28,8 @@ def main(cache: Path, folder: Path) -> None:
     heads = Heads(backbone)
     heads.load_state_dict(torch.load(cache / "heads.pt"))
     export(Model(backbone, heads), OUTPUTS, folder / f"{NAME}.onnx")
-    shutil.copy(cache / "rarity.tsv", folder / "rarity.tsv")
-    files = (f"{NAME}.onnx", "tokenizer.json", "rarity.tsv")
+    shutil.copy(cache / "rarity.tsv", folder / NEWEST.rarity_file)
+    files = (f"{NAME}.onnx", "tokenizer.json", NEWEST.rarity_file)
     hashes = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in files}
     description = {"name": NAME, "dim": DIM, "sha256": hashes}
     (folder / f"{NAME}.json").write_text(json.dumps(description, indent=2) + "\n")

@@ -9,6 +9,7 @@ rounding. Writes CACHE/backbone.onnx and CACHE/features.npz (float16).
 from __future__ import annotations
 
 import json
+import math
 import random
 import sys
 import warnings
@@ -31,6 +32,7 @@ from docpruner.encoders.builtin_windows import Batch, Windows, stack
 SEED = 4
 PAGES = 1600
 QUERIES_OF_A_PAGE = 8
+WORDS_OF_A_PAGE = 344
 NAMES = ("written", "before", "last", "before_global")
 AXES = {"ids": {0: "batch", 1: "pieces"}, "mask": {0: "batch", 1: "pieces"},
         "pool": {0: "batch", 1: "words", 2: "pieces"}}  # fmt: skip
@@ -123,11 +125,29 @@ def seen_on_pages(pages: Iterable[Sequence[str]]) -> tuple[Counter[str], int]:
     return seen, count
 
 
+def in_general_english(word: str, ranks: dict[str, int]) -> float:
+    """The share of pages of general English that hold the word. BERT's vocabulary stands in the
+    order of how often words occur (in Wikipedia and books), and Zipf's law makes shares of ranks."""
+    rank = ranks.get(word)
+    return 0.0 if rank is None else 1 - math.exp(-WORDS_OF_A_PAGE / (10 * (rank + 2.7)))
+
+
+def rarity_of(pages: Sequence[dict], vocabulary: dict[str, int]) -> Rarity:
+    """Counted on the mined pages and on as many imagined ones of general English, because manuals
+    of programs hardly know words that are common elsewhere, such as revenue or respondents."""
+    seen, count = seen_on_pages(page["words"] for page in pages)
+    first = vocabulary["the"] - 1
+    ranks = {word: number - first for word, number in vocabulary.items() if number > first}
+    for word in ranks:
+        seen[word] += round(count * in_general_english(word, ranks))
+    return Rarity(seen, 2 * count)
+
+
 def main(cache: Path) -> None:
     chance = random.Random(SEED)
     windows = Windows(tokenizer(), NEWEST.overlap)
     pages = [json.loads(line) for line in (cache / "mined.jsonl").open()]
-    rarity = Rarity(*seen_on_pages(page["words"] for page in pages))
+    rarity = rarity_of(pages, windows.tokenizer.get_vocab())
     (cache / "rarity.tsv").write_text(rarity.written())
     export(Backbone(bert(cache)), NAMES, cache / "backbone.onnx")
     model = session(cache / "backbone.onnx")

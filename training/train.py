@@ -19,7 +19,8 @@ from torch import Tensor
 from torch.nn import functional
 
 SEED = 4
-WRITTEN = 0.4  # size of the input embedding beside the last hidden state
+WRITTEN = 0.7  # size of the input embedding beside the last hidden state
+WHITEN = 0.25  # power by which directions of large variance are made smaller
 STEPS, BLOCKS, RATE, STAY = 500, 8, 5e-4, 0.02
 ATTENTION_STEPS, ATTENTION_PAGES, ATTENTION_RATE = 800, 24, 3e-4
 HIDDEN_SOURCE = 0.5  # how often a query must find its page without the words it was made of
@@ -29,7 +30,8 @@ SHARP = 0.03  # temperature of "this word answers that query word"
 
 
 def start(heads: Heads, mined: Mined) -> None:
-    """PCA of the pages' words, rare words counting more; query weights are rarity alone."""
+    """PCA of the pages' words, rare words counting more, partly whitened; query weights are rarity
+    alone."""
     pages = mined.pages
     last = torch.from_numpy(pages.arrays["last"]).float()
     written = torch.from_numpy(pages.arrays["written"]).float()
@@ -41,7 +43,10 @@ def start(heads: Heads, mined: Mined) -> None:
     heads.centre.copy_(heads.inputs(last, written).mean(0))
     inputs = heads.inputs(last, written)
     covariance = (inputs * idf[:, None]).T @ inputs / idf.sum()
-    heads.project.weight.data.copy_(torch.linalg.eigh(covariance).eigenvectors[:, -DIM:].T)
+    found = torch.linalg.eigh(covariance)
+    sizes = found.eigenvalues[-DIM:] ** -WHITEN
+    start = found.eigenvectors[:, -DIM:] * sizes / sizes.mean()
+    heads.project.weight.data.copy_(start.T)
     heads.weigh.weight.data.zero_()
     heads.weigh.bias.data.zero_()
 

@@ -81,11 +81,11 @@ class BuiltinEncoder:
         # Weights become float32 once, at load, instead of in every run: a third less time.
         options.add_session_config_entry("session.disable_quant_qdq", "1")
         self._session = onnxruntime.InferenceSession(
-            files[f"{edition}.onnx"], options, providers=["CPUExecutionProvider"]
+            files[self.edition.model_file], options, providers=["CPUExecutionProvider"]
         )
         tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
         self._windows = Windows(tokenizer, self.edition.overlap)
-        self._rarity = Rarity.read(files["rarity.tsv"].decode())
+        self._rarity = Rarity.read(files[self.edition.rarity_file].decode())
 
     @property
     def name(self) -> str:

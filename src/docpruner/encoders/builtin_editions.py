@@ -14,6 +14,8 @@ class Edition:
     """The constants of one edition. Its files are those that `<name>.json` lists."""
 
     name: str
+    model_file: str
+    rarity_file: str
     usual_words: int  # of a page, the mean of those it was trained on
     length_counts: float  # BM25's b
     length_power: float  # how strongly a page's length counts
@@ -32,6 +34,8 @@ class Edition:
 
 V1 = Edition(
     "builtin-v1",
+    "builtin-v1.onnx",
+    "rarity.tsv",
     usual_words=344,
     length_counts=0.75,
     length_power=0.15,
@@ -42,12 +46,14 @@ V1 = Edition(
 )
 V2 = Edition(
     "builtin-v2",
+    "builtin-v1.onnx",
+    "rarity-v2.tsv",
     usual_words=344,
     length_counts=0.75,
     length_power=0.15,
     rarity_power=0.5,
     repeat_power=1.0,
-    query_rarity_power=1.0,
+    query_rarity_power=0.75,
     overlap=32,
 )
 EDITIONS = {edition.name: edition for edition in (V1, V2)}

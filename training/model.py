@@ -1,4 +1,4 @@
-"""The encoder in torch: a frozen backbone, and three small heads that are trained.
+"""The encoder in torch: MiniLM, frozen, and three small heads that are trained.
 
 Word features are means over the word's pieces, so everything behind them is small:
 - vectors: a linear map of the last hidden states beside the word's own input embedding
@@ -33,11 +33,13 @@ class Features(NamedTuple):
 
 
 class Backbone(nn.Module):
-    """The BERT up to word features. `pool` (batch, words, pieces) says which pieces make a word."""
+    """MiniLM up to word features. `pool` (batch, words, pieces) says which pieces make a word."""
 
-    def __init__(self, bert: BertModel) -> None:
+    def __init__(self, folder: str) -> None:
         super().__init__()
-        self.bert = bert
+        self.bert = BertModel.from_pretrained(
+            folder, add_pooling_layer=False, attn_implementation="eager"
+        ).eval()
 
     def forward(self, ids: Tensor, mask: Tensor, pool: Tensor) -> Features:
         hidden = self.bert.embeddings(input_ids=ids)

@@ -11,11 +11,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import backbone
 import corpus
 import export
 import features
 import mine
+import questions
+import rarity
 import train
 
 from docpruner.encoders.builtin import ARTEFACTS
@@ -23,11 +24,12 @@ from docpruner.encoders.builtin import ARTEFACTS
 
 def main(cache: Path, artefacts: Path = ARTEFACTS) -> None:
     steps = [
-        ("backbone", backbone.main),
         ("pdfs", corpus.main),
         ("mined.jsonl", mine.main),
+        ("rarity-v2.tsv", rarity.main),
         ("features.npz", features.main),
         ("heads.pt", train.main),
+        ("questions.jsonl", questions.main),
     ]
     for result, step in steps:
         if not (cache / result).exists():

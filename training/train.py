@@ -12,15 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from backbone import bert
 from data import Mined, load
+from features import minilm
 from model import DIM, Backbone, Features, Heads
 from torch import Tensor
 from torch.nn import functional
 
 SEED = 4
-WRITTEN = 0.7  # size of the input embedding beside the last hidden state
-WHITEN = 0.25  # power by which directions of large variance are made smaller
+WRITTEN = 0.4  # size of the input embedding beside the last hidden state
 STEPS, BLOCKS, RATE, STAY = 500, 8, 5e-4, 0.02
 ATTENTION_STEPS, ATTENTION_PAGES, ATTENTION_RATE = 800, 24, 3e-4
 HIDDEN_SOURCE = 0.5  # how often a query must find its page without the words it was made of
@@ -30,8 +29,7 @@ SHARP = 0.03  # temperature of "this word answers that query word"
 
 
 def start(heads: Heads, mined: Mined) -> None:
-    """PCA of the pages' words, rare words counting more, partly whitened; query weights are rarity
-    alone."""
+    """PCA of the pages' words, rare words counting more; query weights are rarity alone."""
     pages = mined.pages
     last = torch.from_numpy(pages.arrays["last"]).float()
     written = torch.from_numpy(pages.arrays["written"]).float()
@@ -43,10 +41,7 @@ def start(heads: Heads, mined: Mined) -> None:
     heads.centre.copy_(heads.inputs(last, written).mean(0))
     inputs = heads.inputs(last, written)
     covariance = (inputs * idf[:, None]).T @ inputs / idf.sum()
-    found = torch.linalg.eigh(covariance)
-    sizes = found.eigenvalues[-DIM:] ** -WHITEN
-    start = found.eigenvectors[:, -DIM:] * sizes / sizes.mean()
-    heads.project.weight.data.copy_(start.T)
+    heads.project.weight.data.copy_(torch.linalg.eigh(covariance).eigenvectors[:, -DIM:].T)
     heads.weigh.weight.data.zero_()
     heads.weigh.bias.data.zero_()
 
@@ -180,7 +175,7 @@ def main(cache: Path) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(SEED)
     mined = load(cache / "features.npz")
-    heads = Heads(Backbone(bert(cache)))
+    heads = Heads(Backbone(minilm()))
     with torch.no_grad():
         start(heads, mined)
     torch.save(heads.state_dict(), cache / "heads-start.pt")

@@ -13,14 +13,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from spelling_corpus import ReadPages, Reading, last_line, read_pages, words_of
+from spelling_corpus import Reading, ReadPages, last_line, read_pages, words_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))  # before any other evaluate
-from evaluate import Questions
-
 from docpruner import PageEmbedding, reducer
 from docpruner.encoders.builtin import DIM, GRID
 from docpruner.maxsim import score_pages
+from evaluate import Questions
 
 RULES = ("none", "docpruner:k=-0.25", "docpruner:k=0")
 

@@ -7,8 +7,9 @@ guide in English (encoded once; spans of different pages overlap, so that the wo
 identifier say nothing) with one line put in that names an identifier: a part number, a serial
 number, a date or a version. The line is encoded for itself. Identifiers come in families of five
 that differ in one character and stand on five pages. Asked is the bare identifier, and a question
-that holds it. Printed is the share of queries whose page comes first: by the model's vectors alone, with
-spelling mixed in, the same pruned and stored in 2 bits, and by BM25. The last line is JSON.
+that holds it. Printed is the share of queries whose page comes first: by the model's vectors
+alone, with spelling mixed in, the same pruned and stored in 2 bits, and by BM25. The last line is
+JSON.
 """
 
 from __future__ import annotations
@@ -196,9 +197,7 @@ def main() -> None:
     counts = [Counter(words_in(" ".join(page[0]))) for page in corpus.pages]
     text = [by_kind(np.array([bm25(query, counts).argmax() for query in some]), asked)
             for some in (bare, within)]  # fmt: skip
-    print(
-        f"{given.pages} pages, {len(asked)} identifiers asked for; found first, bare / in a question"
-    )
+    print(f"{given.pages} pages, {len(asked)} identifiers asked for; first, bare / in a question")
     print(f"{'':28}" + "".join(f"{kind:>16}" for kind in [*SHAPES, "all"]))
     rows = [(f"{name}, {how}", pair) for name, result in results.items()
             for how, pair in result.items() if isinstance(pair, list)]  # fmt: skip

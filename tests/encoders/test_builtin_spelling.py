@@ -8,7 +8,6 @@ import time
 
 import numpy as np
 import pytest
-from pytest import approx
 
 from docpruner.encoders.builtin_spelling import (
     DIM,
@@ -43,7 +42,7 @@ def test_a_spelling_is_the_same_in_every_process():
 
 def test_a_spelling_is_of_unit_length():
     words = ["a", "KX-4071-B", "Donaudampfschifffahrt", "пакет", "東", "京", "ソ", "2021-03-17"]
-    assert np.linalg.norm(spelling(words), axis=1) == approx(1.0, abs=1e-5)
+    assert np.linalg.norm(spelling(words), axis=1) == pytest.approx(1.0, abs=1e-5)
     assert spelling([]).shape == (0, DIM)
 
 
@@ -52,7 +51,7 @@ def test_a_spelling_is_of_unit_length():
     ["kx-4071-b", "(KX-4071-B),", "KX–4071–B", "ＫＸ-４０７１-Ｂ", "„KX-4071-B“", "KX\u20114071-B"],
 )
 def test_case_signs_at_the_edges_and_forms_do_not_count(other):
-    assert alike("KX-4071-B", other) == approx(1.0, abs=1e-5)
+    assert alike("KX-4071-B", other) == pytest.approx(1.0, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +72,7 @@ def test_identifiers_that_differ_in_one_place_are_told_apart(one, other):
 def test_forms_of_a_word_are_alike_and_other_words_are_not():
     assert alike("Paketverwaltung", "Paketverwaltungen") > 0.5
     assert alike("пакета", "пакетов") > 0.4
-    assert alike("Größe", "Grösse") == approx(1.0, abs=1e-5)  # its case folded is the same
+    assert alike("Größe", "Grösse") == pytest.approx(1.0, abs=1e-5)  # its case folded is the same
     assert alike("café", "cafe") > 0.5
     assert alike("resume", "Fenster") < 0.3
 
@@ -100,7 +99,7 @@ def test_a_character_carries_its_neighbours():
 
 
 def test_a_space_or_a_latin_word_ends_the_neighbourhood():
-    assert spelling(["A4", "京", "B5"])[1] == approx(spelling(["京"])[0])
+    assert spelling(["A4", "京", "B5"])[1] == pytest.approx(spelling(["京"])[0])
 
 
 @pytest.mark.parametrize("word", ["", "…", "---", "☃", "\u200b", "_"])
@@ -113,7 +112,7 @@ def test_a_word_of_signs_has_no_spelling(word):
 def test_strange_words_have_a_spelling_too():
     strange = ["\ud800x", "a" * 5000, "ﬁnd", "한국어", "ไทย", "٣٤", "x²"]
     assert np.isfinite(spelling(strange)).all()
-    assert alike("ﬁnd", "find") == approx(1.0)
+    assert alike("ﬁnd", "find") == pytest.approx(1.0)
     assert alike("한국어", "한국어를") > 0.4
 
 
@@ -131,11 +130,11 @@ def test_mixed_vectors_are_of_unit_length_and_known_words_keep_their_meaning():
     words = ["oil", "KX-4071-B", "東", "…"]
     mixed = Spelling(pieces).mixed(words, meaning)
     assert mixed.dtype == np.float32
-    assert np.linalg.norm(mixed, axis=1) == approx(1.0, abs=1e-5)
+    assert np.linalg.norm(mixed, axis=1) == pytest.approx(1.0, abs=1e-5)
     kept = (mixed * meaning).sum(axis=1)
     assert kept[0] > 0.9
     assert kept[1] < 0.75
-    assert mixed[3] == approx(meaning[3], abs=1e-6)
+    assert mixed[3] == pytest.approx(meaning[3], abs=1e-6)
 
 
 def test_the_same_unknown_word_matches_whatever_the_model_thinks_of_its_surroundings():
@@ -152,7 +151,7 @@ def test_the_same_unknown_word_matches_whatever_the_model_thinks_of_its_surround
 def test_what_the_model_says_of_an_unknown_word_counts_little():
     signal = np.array([0.1, 0.1], np.float32)
     trusted = Spelling(pieces).trusted(["oil", "KX-4071-B-77Z"], signal)
-    assert trusted[0] == approx(0.1 ** (1 - WORD[0]))
+    assert trusted[0] == pytest.approx(0.1 ** (1 - WORD[0]))
     assert trusted[1] > 0.3
 
 

@@ -201,7 +201,7 @@ def test_how_a_given_page_answers(folder):
         (["product-launch-slides.pdf", "--hit", "x"], "--hit needs an index; make one with"),
         (["product-launch-slides.pdf", "-o", "out.txt"], "end it in .png"),
         (["site-plan.png", "--ocr", "-o", "site-plan.png"], "is the document itself"),
-        (["site-plan.png"], "has no words, and builtin-v1 reads nothing else; add --ocr"),
+        (["site-plan.png"], "has no words, and builtin-v2 reads nothing else; add --ocr"),
         (["."], "is a folder without an index"),
         (["my.idx"], "say which page to draw (--page product-launch-slides.pdf#1)"),
         (["my.idx", "--page", "other.pdf#1"], "no document other.pdf in my.idx"),

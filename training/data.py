@@ -10,9 +10,6 @@ import torch
 from model import Features
 from torch import Tensor
 
-HELD_OUT = 10  # every tenth document tells when to stop
-
-
 @dataclass(frozen=True)
 class Texts:
     """Ragged texts: word features in a row, and where each text begins."""
@@ -67,11 +64,10 @@ def load(path: Path) -> Mined:
         names = ("written", "before", "last", "before_global")
         arrays = {name: stored[f"{kind}_{name}"] for name in names}
         texts[kind] = Texts(arrays, stored[f"{kind}_offsets"], stored[f"{kind}_rarity"])
-    rows, documents = stored["rows"], stored["documents"]
+    rows, held_out = stored["rows"], stored["held_out"]
     page_of = rows[:, 0]
-    held_out = documents % HELD_OUT == 0
     return Mined(
         texts["page"], texts["query"], page_of, rows[:, 1:3],
         np.flatnonzero(~held_out), np.flatnonzero(held_out),
-        [np.flatnonzero(page_of == page) for page in range(len(documents))],
+        [np.flatnonzero(page_of == page) for page in range(len(held_out))],
     )  # fmt: skip

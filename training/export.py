@@ -12,21 +12,21 @@ import sys
 from pathlib import Path
 
 import torch
-from features import export, minilm
-from model import Backbone, Heads, Model
+from backbone import bert
+from features import export
+from model import DIM, Backbone, Heads, Model
 
-from docpruner.encoders.builtin import DIM, NAME
+from docpruner.encoders.builtin import NAME
 
 OUTPUTS = ("vectors", "importance", "weights")
 
 
 def main(cache: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    backbone = Backbone(minilm())
+    backbone = Backbone(bert(cache))
     heads = Heads(backbone)
     heads.load_state_dict(torch.load(cache / "heads.pt"))
     export(Model(backbone, heads), OUTPUTS, folder / f"{NAME}.onnx")
-    shutil.copy(f"{minilm()}/tokenizer.json", folder / "tokenizer.json")
     shutil.copy(cache / "rarity.tsv", folder / "rarity.tsv")
     files = (f"{NAME}.onnx", "tokenizer.json", "rarity.tsv")
     hashes = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in files}

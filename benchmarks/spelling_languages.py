@@ -1,6 +1,6 @@
 """How well headings find their pages in seven languages, with spelling mixed in and without.
 
-    python benchmarks/spelling_languages.py CACHE [--guide maintainers]
+    python benchmarks/spelling_languages.py CACHE [--guide maintainers] [--edition builtin-v2]
 
 Debian's installation guide (or its new maintainers' guide, on which the constants were chosen) in
 English and six translations. Queries are the titles of the PDF's bookmarks that occur once, the
@@ -28,6 +28,7 @@ from spelling_corpus import (
     manual,
 )
 
+from docpruner.encoders.builtin_editions import EDITIONS, NEWEST
 from docpruner.encoders.builtin_rarity import bare
 from docpruner.maxsim import score_pages
 from docpruner.stores.bm25 import bm25
@@ -121,9 +122,10 @@ def main() -> None:
     )
     parser.add_argument("cache", type=Path)
     parser.add_argument("--guide", choices=GUIDES, default="installation")
+    parser.add_argument("--edition", choices=EDITIONS, default=NEWEST.name)
     given = parser.parse_args()
-    alone, spelt = Reading(spelt=False), Reading(spelt=True)
-    guides = {language: manual(given.cache, GUIDES[given.guide](given.cache, language))
+    alone, spelt = (Reading(given.edition, spelt=spelt) for spelt in (False, True))
+    guides = {language: manual(given.cache, GUIDES[given.guide](given.cache, language), alone)
               for language in LANGUAGES}  # fmt: skip
     english = guides["en"].headings
     result = {}
@@ -145,7 +147,7 @@ def main() -> None:
                  for what in ("heading", "hidden", "english") for way in ways)  # fmt: skip
         print(f"{language:8}{len(guide.pages.words):6}{len(guide.headings):9}   "
               + "".join(f"{cell:8.3f}" for cell in cells), flush=True)  # fmt: skip
-    last_line({"guide": given.guide, "languages": result})
+    last_line({"edition": given.edition, "guide": given.guide, "languages": result})
 
 
 if __name__ == "__main__":

@@ -183,7 +183,7 @@ def main() -> None:
     )
     parser.add_argument("cache", type=Path)
     parser.add_argument("--pages", type=int, default=10_000)
-    parser.add_argument("--queries", type=int, default=100, help="of each kind of identifier")
+    parser.add_argument("--queries", type=int, default=50, help="of each kind of identifier")
     parser.add_argument("--edition", choices=EDITIONS, default=NEWEST.name)
     given = parser.parse_args()
     alone, spelt = (Reading(given.edition, spelt=spelt) for spelt in (False, True))

@@ -30,7 +30,7 @@ from docpruner.types import FloatArray
 
 DIM = 128
 RUN = 3  # letters
-WHOLE_OF_LETTERS, WHOLE_OF_DIGITS = 0.2, 0.6  # the rest is shared by its runs of letters
+WHOLE_OF_LETTERS, WHOLE_OF_DIGITS = 0.2, 0.7  # the rest is shared by its parts and runs
 PAIRS = 0.7  # of a Chinese or Japanese character's spelling, its pairs with its neighbours
 # Share of spelling in a word that the model has as one piece, and in one of ever more pieces.
 # Numbers have no synonyms; other scripts than Latin mean nothing to the model in any case.
@@ -109,8 +109,8 @@ def _word(form: str) -> FloatArray:
     framed = f"<{bare}>"
     runs = [f"~{framed[i : i + RUN]}" for i in range(len(framed) - RUN + 1)]
     whole = WHOLE_OF_DIGITS if any(map(str.isdigit, form)) else WHOLE_OF_LETTERS
-    wholes = [form, *parts] if len(parts) > 1 else [form]
-    return _unit(np.sqrt(whole) * _sum(wholes) + np.sqrt(1 - whole) * _sum(runs))
+    rest = [*parts, *runs] if len(parts) > 1 else runs
+    return _unit(np.sqrt(whole) * _sum([form]) + np.sqrt(1 - whole) * _sum(rest))
 
 
 @lru_cache(CACHED)

@@ -108,9 +108,11 @@ def _word(form: str) -> FloatArray:
     bare = "".join(sign for sign in normalize("NFKD", "".join(parts)) if not combining(sign))
     framed = f"<{bare}>"
     runs = [f"~{framed[i : i + RUN]}" for i in range(len(framed) - RUN + 1)]
-    whole = WHOLE_OF_DIGITS if any(map(str.isdigit, form)) else WHOLE_OF_LETTERS
-    rest = [*parts, *runs] if len(parts) > 1 else runs
-    return _unit(np.sqrt(whole) * _sum([form]) + np.sqrt(1 - whole) * _sum(rest))
+    if any(map(str.isdigit, form)):  # one identifier; "paket-verwaltung" is two words as well
+        whole, wholes, rest = WHOLE_OF_DIGITS, [form], [*parts, *runs]
+    else:
+        whole, wholes, rest = WHOLE_OF_LETTERS, [form, *parts], runs
+    return _unit(np.sqrt(whole) * _sum(wholes) + np.sqrt(1 - whole) * _sum(rest))
 
 
 @lru_cache(CACHED)

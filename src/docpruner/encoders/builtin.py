@@ -2,7 +2,8 @@
 
 A small transformer (int8, on the CPU) reads the words of a page and gives one vector for each, and
 how much the page's global token looks at it in the last layer. It sees no pictures: figures count
-only by the words in and around them. English first. There are editions of it (`builtin_editions`),
+only by the words in and around them. English first; words that the model does not know are told
+apart by their letters (`builtin_spelling`). There are editions of it (`builtin_editions`),
 which share this code and differ in their files and a few constants.
 
 **Long pages** are read in overlapping windows (`builtin_windows`), each with a global token of its
@@ -41,6 +42,7 @@ from tokenizers import Tokenizer
 from docpruner.cores import usable_cores
 from docpruner.encoders.builtin_editions import EDITIONS, NEWEST
 from docpruner.encoders.builtin_rarity import Rarity, bare
+from docpruner.encoders.builtin_spelling import Spelling
 from docpruner.encoders.builtin_windows import Windows, stack
 from docpruner.encoders.encoder_name import Reads
 from docpruner.errors import EncoderError, NoWordsWarning
@@ -86,6 +88,7 @@ class BuiltinEncoder:
         tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
         self._windows = Windows(tokenizer, self.edition.overlap)
         self._rarity = Rarity.read(files[self.edition.rarity_file].decode())
+        self._spelling = Spelling(self._windows.pieces) if self.edition.spelling else None
 
     @property
     def name(self) -> str:
@@ -185,9 +188,23 @@ class BuiltinEncoder:
     def _run(
         self, words: Sequence[str], outputs: Sequence[str], marks: Sequence[int]
     ) -> list[FloatArray]:
-        """These outputs of the model, of each word. All vectors, of pages and queries, come from
-        here."""
-        shapes = [(len(words), self.dim) if name == "vectors" else (len(words),) for name in outputs]
+        """These outputs, of each word. All vectors, of pages and queries, come from here."""
+        found = self._model(words, outputs, marks)
+        if self._spelling is None:
+            return found
+        mixed, trusted = self._spelling.mixed, self._spelling.trusted
+        return [
+            mixed(words, array) if name == "vectors" else trusted(words, array)
+            for name, array in zip(outputs, found, strict=True)
+        ]
+
+    def _model(
+        self, words: Sequence[str], outputs: Sequence[str], marks: Sequence[int]
+    ) -> list[FloatArray]:
+        """These outputs of the model alone, of each word."""
+        shapes = [
+            (len(words), self.dim) if name == "vectors" else (len(words),) for name in outputs
+        ]
         found: list[FloatArray] = [np.empty(shape, np.float32) for shape in shapes]
         windows = self._windows.cut(words, marks)
         for start in range(0, len(windows), WINDOWS_AT_ONCE):

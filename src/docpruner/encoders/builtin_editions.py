@@ -25,6 +25,7 @@ class Edition:
     overlap: int  # word pieces that neighbouring windows share
     page_marks: tuple[int, ...] = ()  # word pieces by which the model is told what it reads
     query_marks: tuple[int, ...] = ()
+    spelling: bool = True  # mixed into the vectors of words that the model does not know
 
     def length_factor(self, words: int) -> float:
         """How long the vectors of a page of so many words are; 1 for a usual page."""
@@ -43,6 +44,7 @@ V1 = Edition(
     repeat_power=1.0,
     query_rarity_power=1.0,
     overlap=32,
+    spelling=False,
 )
 V2 = Edition(
     "builtin-v2",

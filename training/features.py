@@ -23,7 +23,6 @@ import torch
 from model import Backbone
 from tokenizers import Tokenizer
 
-from docpruner.encoders.builtin_editions import V1
 from docpruner.encoders.builtin_rarity import Rarity, bare
 from docpruner.encoders.builtin_windows import Batch, Windows, stack
 
@@ -134,7 +133,7 @@ def seen_on_pages(pages: Iterable[Sequence[str]]) -> tuple[Counter[str], int]:
 
 def main(cache: Path) -> None:
     chance = random.Random(SEED)
-    windows = Windows(tokenizer(), V1.overlap)
+    windows = Windows(tokenizer())
     pages = [json.loads(line) for line in (cache / "mined.jsonl").open()]
     rarity = Rarity(*seen_on_pages(page["words"] for page in pages))
     (cache / "rarity.tsv").write_text(rarity.written())

@@ -1,12 +1,16 @@
-"""Questions for pages that nobody trained on, to choose the encoder's constants by.
+"""Questions to choose the encoder's constants by, of four kinds.
 
     python training/questions.py CACHE
 
-A question is three to five words of content of one sentence, about half of them exchanged for a
-synonym of WordNet (Debian's wordnet-base), in one of the templates of `mine.py`: so a page holds
-some of its question's words, and others only by their meaning, as with people's questions. Headings
-and captions are searched without the line they were taken from. Writes CACHE/questions.jsonl: blocks
-of four neighbouring pages of the documents that are held out of training.
+- synonyms: three to five words of content of one sentence, about half of them exchanged for a
+  synonym of WordNet (Debian's wordnet-base), in one of the templates of `mine.py`: the page holds
+  some of the question's words, and others only by their meaning.
+- hidden: a phrase of a sentence in a template; the sentence is taken off its page.
+- heading: headings and captions; their line is taken off the page.
+- faq: the questions that people ask, from the FAQs of Debian and of R; as headings.
+
+Writes CACHE/questions.jsonl: blocks of four neighbouring pages of a fourth of the mined documents,
+and all pages of the FAQs.
 """
 
 from __future__ import annotations
@@ -17,26 +21,37 @@ import re
 import subprocess
 import sys
 import tarfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from mine import QUESTIONS, STOPWORDS, is_held_out, sentences
+import pypdfium2
+from corpus import unpack
+from mine import NUMBERED, QUESTIONS, STOPWORDS, lines_of, sentences
+
+from docpruner.pages.text_layer import words_of_page
 
 SEED = 11
 BLOCK = 4
-BLOCKS_OF_A_DOCUMENT = 3
-OF_A_PAGE = 2
+EVERY = 4  # of the mined documents
+BLOCKS_OF_A_DOCUMENT = 2
+OF_A_PAGE = 2  # of each kind
+FAQS = ("debian-faq", "debian-faq.en.pdf"), ("r-doc-pdf", "R-FAQ.pdf")
 SYNONYMS = 0.5
 ENDINGS = (("", ""), ("s", ""), ("es", ""), ("ies", "y"), ("ed", ""), ("ed", "e"),
            ("ing", ""), ("ing", "e"), ("ly", ""))  # fmt: skip
 
 
+def package(name: str, cache: Path) -> Path:
+    debs = cache / "debs"
+    if not list(debs.glob(f"{name}_*.deb")):
+        subprocess.run(["apt-get", "download", "--quiet", name], cwd=debs, check=True)
+    return sorted(debs.glob(f"{name}_*.deb"))[-1]
+
+
 def wordnet(cache: Path) -> dict[str, list[str]]:
     """For each lemma the single words of its first two meanings."""
-    debs = cache / "debs"
-    if not list(debs.glob("wordnet-base_*.deb")):
-        subprocess.run(["apt-get", "download", "--quiet", "wordnet-base"], cwd=debs, check=True)
-    (deb,) = debs.glob("wordnet-base_*.deb")
+    deb = package("wordnet-base", cache)
     files: dict[str, list[str]] = {}
     with (
         subprocess.Popen(["dpkg-deb", "--fsys-tarfile", deb], stdout=subprocess.PIPE) as dpkg,
@@ -97,11 +112,38 @@ def questions(page: dict, synonyms: dict[str, list[str]], chance: random.Random)
         text = question(words[first:last], synonyms, chance)
         if text and given < OF_A_PAGE:
             given += 1
-            yield {"text": text, "kind": "question", "source": [0, 0]}
-    lines = [query for query in page["queries"] if query["kind"] in ("heading", "caption")
-             and sum(len(word) > 3 for word in query["text"].split()) >= 2]  # fmt: skip
-    if lines:
-        yield chance.choice(lines)
+            yield {"text": text, "kind": "synonyms", "source": [0, 0]}
+    for kind, named in (("hidden", ("question",)), ("heading", ("heading", "caption"))):
+        given = [query for query in page["queries"] if query["kind"] in named
+                 and sum(len(word) > 3 for word in query["text"].split()) >= 2]  # fmt: skip
+        for query in given[:OF_A_PAGE]:
+            yield {**query, "kind": kind}
+
+
+def faq_pages(name: str, file: str, cache: Path) -> Iterator[dict]:
+    """Pages of running text, with the questions that are headings on them."""
+    folder = cache / "faqs" / name
+    unpack(package(name, cache), folder)
+    (path,) = folder.glob(f"*{file}")
+    for number, page in enumerate(pypdfium2.PdfDocument(path)):
+        words = words_of_page(page)
+        texts = [word.text for word in words]
+        if len(texts) >= 60 and " ".join(texts).count(". . .") <= 2:  # no contents
+            found = [
+                {"text": " ".join(texts[first + 1 : last]), "kind": "faq", "source": [first, last]}
+                for first, last in question_lines(texts, lines_of(words))
+            ]
+            yield {"document": file, "number": number + 1, "words": texts, "queries": found}
+
+
+def question_lines(texts: list[str], lines: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Numbered lines that end with a question mark, or whose next line does."""
+    for (first, last), (_, after) in zip(lines, [*lines[1:], (0, 0)], strict=True):
+        if NUMBERED.match(texts[first]) and last - first > 2:
+            if not texts[last - 1].endswith("?") and last < after < last + 12:
+                last = after
+            if texts[last - 1].endswith("?"):
+                yield first, last
 
 
 def main(cache: Path) -> None:
@@ -112,16 +154,19 @@ def main(cache: Path) -> None:
         documents.setdefault(page["document"], []).append(page)
     chosen = []
     for name, pages in documents.items():
-        if is_held_out(name) and len(pages) >= BLOCK:
+        if zlib.crc32(name.encode()) % EVERY == 0 and len(pages) >= BLOCK:
             blocks = [pages[i : i + BLOCK] for i in range(0, len(pages) - BLOCK + 1, BLOCK)]
             picked = chance.sample(blocks, min(len(blocks), BLOCKS_OF_A_DOCUMENT))
             chosen += [page for block in picked for page in block]
+    for page in chosen:
+        page["queries"] = list(questions(page, synonyms, chance))
+    chosen += [page for name, file in FAQS for page in faq_pages(name, file, cache)]
     with (cache / "questions.jsonl").open("w") as file:
-        for page in chosen:
-            page["queries"] = list(questions(page, synonyms, chance))
-            file.write(json.dumps(page) + "\n")
+        file.writelines(json.dumps(page) + "\n" for page in chosen)
     count = sum(len(page["queries"]) for page in chosen)
-    print(f"{len(chosen)} pages of {len({p['document'] for p in chosen})} documents, {count} queries")
+    print(
+        f"{len(chosen)} pages of {len({p['document'] for p in chosen})} documents, {count} queries"
+    )
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
     python training/rules.py CACHE [EDITION]
 
-Encodes the held-out pages of CACHE/questions.jsonl once, and prints the mean nDCG@5 of questions and
-of headings for a range of each constant, the others as they are in `builtin_editions.py`: without
-pruning for what moves scores, with docpruner:k=-0.25 for what moves importances.
+Encodes the pages of CACHE/questions.jsonl once, and prints the mean nDCG@5 of the four kinds of
+questions for a range of each constant, the others as they are in `builtin_editions.py`: without
+pruning for what moves scores, with docpruner:k=0 for what moves importances.
 """
 
 from __future__ import annotations
@@ -27,30 +27,27 @@ from docpruner.types import PageEmbedding
 from docpruner.word_forms import words_in
 
 RANGES = {
-    "query_rarity_power": (0.75, 1.0, 1.25, 1.5, 2.0),
-    "length_counts": (0.5, 0.75, 1.0),
-    "length_power": (0.0, 0.05, 0.1, 0.15, 0.2, 0.3),
-    "rarity_power": (0.0, 0.25, 0.5, 0.75, 1.0),
-    "repeat_power": (0.0, 0.5, 1.0, 2.0),
+    "query_rarity_power": (0.5, 0.75, 1.0, 1.25),
+    "length_power": (0.05, 0.1, 0.15, 0.2),
+    "rarity_power": (0.25, 0.5, 0.75, 1.0),
+    "repeat_power": (0.5, 1.0, 2.0),
 }
+KINDS = ("synonyms", "hidden", "heading", "faq")
 OF_IMPORTANCE = ("rarity_power", "repeat_power")
 
 
 class Held:
-    """The held-out pages with the model's raw output, to be finished by the rules of an edition."""
+    """The pages with the model's raw output, to be finished by the rules of an edition."""
 
     def __init__(self, cache: Path, encoder: BuiltinEncoder) -> None:
-        self.encoder, own = encoder, encoder.edition
+        self.encoder = encoder
         self.pages = [json.loads(line) for line in (cache / "questions.jsonl").open()]
-        self.queries = [(i, query) for i, page in enumerate(self.pages) for query in page["queries"]]
-        self.raw = []
-        for page in self.pages:
-            self.raw.append(
-                encoder._run(page["words"], ("vectors", "importance"), own.page_marks)
-            )
+        self.queries = [
+            (i, query) for i, page in enumerate(self.pages) for query in page["queries"]
+        ]
+        self.raw = [encoder._run(page["words"], ("vectors", "importance")) for page in self.pages]
         self.asked = [
-            encoder._run(query["text"].split(), ("vectors", "weights"), own.query_marks)
-            for _, query in self.queries
+            encoder._run(query["text"].split(), ("vectors", "weights")) for _, query in self.queries
         ]
 
     def finished(self, rules: Edition) -> list[PageEmbedding]:
@@ -67,7 +64,7 @@ class Held:
             )  # fmt: skip
         return found
 
-    def ndcg(self, rules: Edition, spec: str) -> float:
+    def ndcg(self, rules: Edition, spec: str) -> list[float]:
         reductions = [reducer(spec)(page) for page in self.finished(rules)]
         offsets = np.cumsum([0, *(len(found.vectors) for found in reductions)])
         vectors = np.concatenate([found.vectors for found in reductions])
@@ -86,7 +83,7 @@ class Held:
             counts = factors * np.array(rarity) ** rules.query_rarity_power
             yield (vectors * counts[:, None]).astype(np.float32)
 
-    def bm25(self) -> float:
+    def bm25(self) -> list[float]:
         counts = [Counter(words_in(" ".join(page["words"]))) for page in self.pages]
         rows = []
         for page, query in self.queries:
@@ -96,25 +93,32 @@ class Held:
             rows.append(bm25(query["text"], own))
         return self.mean_ndcg(np.array(rows))
 
-    def mean_ndcg(self, scores: np.ndarray) -> float:
-        """The mean of the two kinds, each of which has one right page."""
+    def mean_ndcg(self, scores: np.ndarray) -> list[float]:
+        """Of each kind, and the mean of the kinds. A question has one right page."""
         right = np.array([page for page, _ in self.queries])
-        asked = np.array([query["kind"] == "question" for _, query in self.queries])
+        asked = np.array([query["kind"] for _, query in self.queries])
         rank = (scores > scores[np.arange(len(right)), right][:, None]).sum(1)
         gain = np.where(rank < 5, 1 / np.log2(rank + 2), 0.0)
-        return float(gain[asked].mean() + gain[~asked].mean()) / 2
+        found = [float(gain[asked == kind].mean()) for kind in KINDS]
+        return [*found, float(np.mean(found))]
 
 
 def main(cache: Path, edition: str = NEWEST.name) -> None:
     encoder = BuiltinEncoder(edition)
     held, rules = Held(cache, encoder), encoder.edition
-    print(f"{len(held.pages)} pages, {len(held.queries)} queries, BM25 {held.bm25():.4f}")
+    print(f"{len(held.pages)} pages, {len(held.queries)} questions")
+    print(f"{'':40}", *(f"{kind:>9}" for kind in (*KINDS, "mean")))
+
+    def show(what: str, found: list[float]) -> None:
+        print(f"{what:40}", *(f"{ndcg:9.4f}" for ndcg in found), flush=True)
+
+    show("BM25", held.bm25())
     for spec in ("none", "docpruner:k=-0.25", "docpruner:k=0"):
-        print(f"{edition}, {spec}: {held.ndcg(rules, spec):.4f}", flush=True)
+        show(f"{edition}, {spec}", held.ndcg(rules, spec))
     for name, values in RANGES.items():
-        spec = "docpruner:k=-0.25" if name in OF_IMPORTANCE else "none"
-        found = [(value, held.ndcg(replace(rules, **{name: value}), spec)) for value in values]
-        print(name, *(f"{value}: {ndcg:.4f}" for value, ndcg in found), sep="  ", flush=True)
+        spec = "docpruner:k=0" if name in OF_IMPORTANCE else "none"
+        for value in values:
+            show(f"{name} {value}, {spec}", held.ndcg(replace(rules, **{name: value}), spec))
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ class BuiltinEncoder:
             files[self.edition.model_file], options, providers=["CPUExecutionProvider"]
         )
         tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
-        self._windows = Windows(tokenizer, self.edition.overlap)
+        self._windows = Windows(tokenizer)
         self._rarity = Rarity.read(files[self.edition.rarity_file].decode())
         self._spelling = Spelling(self._windows.pieces) if self.edition.spelling else None
 
@@ -142,7 +142,7 @@ class BuiltinEncoder:
             words = self.query_words(text)
             if not words:
                 raise EncoderError(f"query {number} is empty: {text!r}")
-            vectors, factors = self._run(words, ("vectors", "weights"), self.edition.query_marks)
+            vectors, factors = self._run(words, ("vectors", "weights"))
             rarity = np.array([max(self._rarity(word), LEAST) for word in words])
             counts = factors * rarity**self.edition.query_rarity_power
             found.append((vectors * counts[:, None] / USUAL_RARITY).astype(np.float32))
@@ -151,7 +151,7 @@ class BuiltinEncoder:
     def _page(self, page: Page) -> PageEmbedding:
         words = _words_of(page)
         texts = [word.text for word in words]
-        vectors, attention = self._run(texts, ("vectors", "importance"), self.edition.page_marks)
+        vectors, attention = self._run(texts, ("vectors", "importance"))
         vectors *= self.edition.length_factor(len(words))
         importance = attention * self._worth(texts)
         importance *= len(importance) / importance.sum()
@@ -170,7 +170,7 @@ class BuiltinEncoder:
     def _vectors(self, page: Page) -> FloatArray:
         words = _words_of(page)
         texts = [word.text for word in words]
-        (vectors,) = self._run(texts, ["vectors"], self.edition.page_marks)
+        (vectors,) = self._run(texts, ["vectors"])
         vectors *= self.edition.length_factor(len(words))
         return vectors
 
@@ -185,11 +185,9 @@ class BuiltinEncoder:
             worth[place] = rarity / times[word] ** self.edition.repeat_power
         return worth
 
-    def _run(
-        self, words: Sequence[str], outputs: Sequence[str], marks: Sequence[int]
-    ) -> list[FloatArray]:
+    def _run(self, words: Sequence[str], outputs: Sequence[str]) -> list[FloatArray]:
         """These outputs, of each word. All vectors, of pages and queries, come from here."""
-        found = self._model(words, outputs, marks)
+        found = self._model(words, outputs)
         if self._spelling is None:
             return found
         mixed, trusted = self._spelling.mixed, self._spelling.trusted
@@ -198,15 +196,13 @@ class BuiltinEncoder:
             for name, array in zip(outputs, found, strict=True)
         ]
 
-    def _model(
-        self, words: Sequence[str], outputs: Sequence[str], marks: Sequence[int]
-    ) -> list[FloatArray]:
+    def _model(self, words: Sequence[str], outputs: Sequence[str]) -> list[FloatArray]:
         """These outputs of the model alone, of each word."""
         shapes = [
             (len(words), self.dim) if name == "vectors" else (len(words),) for name in outputs
         ]
         found: list[FloatArray] = [np.empty(shape, np.float32) for shape in shapes]
-        windows = self._windows.cut(words, marks)
+        windows = self._windows.cut(words)
         for start in range(0, len(windows), WINDOWS_AT_ONCE):
             some = windows[start : start + WINDOWS_AT_ONCE]
             batch = stack(some)

@@ -1,7 +1,7 @@
 """The editions of the built-in encoder: what differs from one to the next, and nothing else.
 
-An index names the edition that made its vectors and is searched with that one for good; all editions
-come with the package. A new index gets the newest.
+An index names the edition that made its vectors and is searched with that one for good; all
+editions come with the package, and share what files they can. A new index gets the newest.
 """
 
 from __future__ import annotations
@@ -22,9 +22,6 @@ class Edition:
     rarity_power: float  # of a word's rarity, in the importance
     repeat_power: float  # of how often the word stood on the page before, in the importance
     query_rarity_power: float  # of a word's rarity, in a query
-    overlap: int  # word pieces that neighbouring windows share
-    page_marks: tuple[int, ...] = ()  # word pieces by which the model is told what it reads
-    query_marks: tuple[int, ...] = ()
     spelling: bool = True  # mixed into the vectors of words that the model does not know
 
     def length_factor(self, words: int) -> float:
@@ -43,7 +40,6 @@ V1 = Edition(
     rarity_power=0.5,
     repeat_power=1.0,
     query_rarity_power=1.0,
-    overlap=32,
     spelling=False,
 )
 V2 = Edition(
@@ -56,7 +52,6 @@ V2 = Edition(
     rarity_power=0.5,
     repeat_power=1.0,
     query_rarity_power=0.75,
-    overlap=32,
 )
 EDITIONS = {edition.name: edition for edition in (V1, V2)}
 NEWEST = V2

@@ -1,6 +1,6 @@
 """From the words of a page to the windows that the built-in model reads.
 
-A page longer than one window is cut into windows of equal length that overlap by some word
+A page longer than one window is cut into windows of equal length that overlap by `OVERLAP` word
 pieces, at word boundaries. A word's vector and importance come from the one window in which it
 stands further from an edge, so every word has some context on both sides.
 """
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 WINDOW = 254  # word pieces, without the global token and the end
+OVERLAP = 32
 PIECES_OF_A_WORD = 12  # a row of leader dots or a hash is cut here
 
 Ids = npt.NDArray[np.int64]
@@ -45,10 +46,10 @@ class Batch:
 class Windows:
     """Cuts texts with one tokenizer."""
 
-    def __init__(self, tokenizer: Tokenizer, overlap: int) -> None:
+    def __init__(self, tokenizer: Tokenizer) -> None:
         tokenizer.no_truncation()  # as published it pads and cuts every text to 128 pieces
         tokenizer.no_padding()
-        self.tokenizer, self.overlap = tokenizer, overlap
+        self.tokenizer = tokenizer
         vocabulary = tokenizer.get_vocab()
         self.start, self.end = vocabulary["[CLS]"], vocabulary["[SEP]"]
         self.unknown = vocabulary["[UNK]"]
@@ -65,29 +66,21 @@ class Windows:
                 pieces[word].append(number)
         return [numbers or [self.unknown] for numbers in pieces]
 
-    def cut(self, words: Sequence[str], marks: Sequence[int] = ()) -> list[Window]:
-        """`marks` are pieces that stand after the global token of each window and belong to no
-        word: some models are told by them whether they read a page or a query."""
+    def cut(self, words: Sequence[str]) -> list[Window]:
         pieces = self.pieces(words)
         ends = np.cumsum([len(numbers) for numbers in pieces])
         starts = ends - [len(numbers) for numbers in pieces]
         return [
-            self._window(pieces[first:last], marks, own[0] - first, own[1] - first, own)
-            for first, last, own in spans(starts, ends, self.overlap)
+            self._window(pieces[first:last], own[0] - first, own[1] - first, own)
+            for first, last, own in spans(starts, ends)
         ]
 
     def _window(
-        self,
-        pieces: list[list[int]],
-        marks: Sequence[int],
-        first: int,
-        last: int,
-        own: tuple[int, int],
+        self, pieces: list[list[int]], first: int, last: int, own: tuple[int, int]
     ) -> Window:
-        body = (number for numbers in pieces for number in numbers)
-        ids = [self.start, *marks, *body, self.end]
+        ids = [self.start, *(number for numbers in pieces for number in numbers), self.end]
         pool = np.zeros((last - first, len(ids)), np.float32)
-        column = 1 + len(marks) + sum(map(len, pieces[:first]))
+        column = 1 + sum(map(len, pieces[:first]))
         for row, numbers in enumerate(pieces[first:last]):
             share = (~self.is_sign[numbers]).astype(np.float32)  # "report," means report
             if not share.any():
@@ -97,20 +90,18 @@ class Windows:
         return Window(np.array(ids, np.int64), pool, own)
 
 
-def spans(starts: Ids, ends: Ids, overlap: int) -> list[tuple[int, int, tuple[int, int]]]:
+def spans(starts: Ids, ends: Ids) -> list[tuple[int, int, tuple[int, int]]]:
     """For each window the words it reads, and those of them that it owns."""
     total = int(ends[-1])
-    count = max(1, -(-(total - overlap) // (WINDOW - overlap)))
+    count = max(1, -(-(total - OVERLAP) // (WINDOW - OVERLAP)))
     while True:
-        found = _even_spans(starts, ends, count, overlap)
+        found = _even_spans(starts, ends, count)
         if all(ends[last - 1] - starts[first] <= WINDOW for first, last, _ in found):
             return found
         count += 1  # word boundaries made one too long
 
 
-def _even_spans(
-    starts: Ids, ends: Ids, count: int, overlap: int
-) -> list[tuple[int, int, tuple[int, int]]]:
+def _even_spans(starts: Ids, ends: Ids, count: int) -> list[tuple[int, int, tuple[int, int]]]:
     total, words = int(ends[-1]), len(starts)
     cuts = np.searchsorted(starts, np.linspace(0, total, count + 1)[:-1])
     bounds = [*(int(cut) for cut in cuts), words]
@@ -118,8 +109,8 @@ def _even_spans(
     for own in pairwise(bounds):
         if own[0] == own[1]:
             continue
-        first = int(np.searchsorted(starts, starts[own[0]] - overlap // 2))
-        last = int(np.searchsorted(ends, ends[own[1] - 1] + overlap // 2, side="right"))
+        first = int(np.searchsorted(starts, starts[own[0]] - OVERLAP // 2))
+        last = int(np.searchsorted(ends, ends[own[1] - 1] + OVERLAP // 2, side="right"))
         found.append((first, max(last, own[1]), own))
     return found
 

@@ -178,7 +178,7 @@ def _builtin(name: EncoderName) -> Encoder:
     if edition not in EDITIONS:
         older = ", ".join(known for known in EDITIONS if known != NEWEST.name)
         raise EncoderError(
-            f"no encoder {name}: the built-in one is {NEWEST.name} (for older indexes {older}), and "
-            "has no options"
+            f"no encoder {name}: the built-in one is {NEWEST.name} (for older indexes {older}), "
+            "and has no options"
         )
     return BuiltinEncoder(edition)

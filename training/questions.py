@@ -164,9 +164,7 @@ def main(cache: Path) -> None:
     with (cache / "questions.jsonl").open("w") as file:
         file.writelines(json.dumps(page) + "\n" for page in chosen)
     count = sum(len(page["queries"]) for page in chosen)
-    print(
-        f"{len(chosen)} pages of {len({p['document'] for p in chosen})} documents, {count} queries"
-    )
+    print(f"{len(chosen)} pages, {count} questions")
 
 
 if __name__ == "__main__":

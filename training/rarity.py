@@ -2,10 +2,11 @@
 
     python training/rarity.py CACHE
 
-Manuals of programs hardly know words that are common elsewhere: on the mined pages alone, *revenue*
-is as rare as a word that was never seen. So as many pages of general English are counted as there
-are mined ones. They are imagined: BERT's vocabulary stands in the order of how often its words occur
-in Wikipedia and in books, and Zipf's law makes shares of ranks. Writes CACHE/rarity-v2.tsv.
+Manuals of programs hardly know words that are common elsewhere: on the mined pages alone,
+*revenue* is as rare as a word that was never seen. So as many pages of general English are counted
+as there are mined ones. They are imagined: BERT's vocabulary stands in the order of how often its
+words occur in Wikipedia and in books, and Zipf's law makes shares of ranks. Writes
+CACHE/rarity-v2.tsv.
 """
 
 from __future__ import annotations

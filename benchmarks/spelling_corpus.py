@@ -60,9 +60,9 @@ class Reading:
 
     def __init__(self, edition: str, *, spelt: bool) -> None:
         self.encoder = BuiltinEncoder(edition, threads=2)
-        self.encoder._spelling = None
         self.constants = self.encoder.edition
         self.spelling = Spelling(self.encoder._windows.pieces) if spelt else None
+        self.encoder._spelling = self.spelling
 
     def page(
         self, name: str, words: list[str], vectors: np.ndarray, attention: np.ndarray

@@ -28,6 +28,7 @@ from spelling_corpus import (
     manual,
 )
 
+from docpruner import reducer
 from docpruner.encoders.builtin_editions import EDITIONS, NEWEST
 from docpruner.encoders.builtin_rarity import bare
 from docpruner.maxsim import score_pages
@@ -58,11 +59,13 @@ def measures(scores: np.ndarray, headings: list[Heading]) -> dict[str, float]:
 
 
 class ByVectors:
-    def __init__(self, guide: Manual, reading: Reading) -> None:
+    """Not pruned, unless a rule is given."""
+
+    def __init__(self, guide: Manual, reading: Reading, rule: str = "none") -> None:
         self.guide, self.reading = guide, reading
-        read = guide.pages
+        read, reduce = guide.pages, reducer(rule)
         self.pages = [
-            reading.page("", words, vectors.astype(np.float32), attention).vectors
+            reduce(reading.page("", words, vectors.astype(np.float32), attention)).vectors
             if words
             else np.zeros((1, vectors.shape[1]), np.float32)
             for words, vectors, attention in zip(
@@ -129,24 +132,31 @@ def main() -> None:
               for language in LANGUAGES}  # fmt: skip
     english = guides["en"].headings
     result = {}
-    print(f"{'nDCG@5':8}{'pages':>6}{'headings':>9}   "
-          f"{'heading':^24}{'heading hidden':^24}{'English heading':^24}")  # fmt: skip
-    print(" " * 26 + f"{'alone':>8}{'spelt':>8}{'BM25':>8}" * 3)
+    print(f"{'nDCG@5':8}{'pages':>6}{'headings':>9}   {'heading':^24}{'pruned':^16}"
+          f"{'heading hidden':^24}{'English heading':^24}")  # fmt: skip
+    three = f"{'alone':>8}{'spelt':>8}{'BM25':>8}"
+    print(f"{'':26}{three}{'spelt':>8}{'by':>8}{three}{three}")
     for language, guide in guides.items():
         ways = {
             "alone": ByVectors(guide, alone), "spelt": ByVectors(guide, spelt),
             "bm25": ByText(guide, alone),
         }  # fmt: skip
         found = {name: measured(guide, way, english) for name, way in ways.items()}
+        fewer = ByVectors(guide, spelt, "docpruner:k=-0.25")
+        left = measures(fewer.scores([each.text for each in guide.headings]), guide.headings)
+        words = sum(map(len, guide.pages.words))
+        found["pruned"] = {"heading": left, "share": 1 - sum(map(len, fewer.pages)) / words}
         result[language] = {
             "pages": len(guide.pages.words),
             "headings": len(guide.headings),
-            **found,
-        }
-        cells = (found[way][what]["ndcg@5"]
-                 for what in ("heading", "hidden", "english") for way in ways)  # fmt: skip
-        print(f"{language:8}{len(guide.pages.words):6}{len(guide.headings):9}   "
-              + "".join(f"{cell:8.3f}" for cell in cells), flush=True)  # fmt: skip
+        } | found
+        whole, hid, asked = (
+            "".join(f"{found[way][what]['ndcg@5']:8.3f}" for way in ways)
+            for what in ("heading", "hidden", "english")
+        )
+        print(f"{language:8}{len(guide.pages.words):6}{len(guide.headings):9}   {whole}"
+              f"{left['ndcg@5']:8.3f}{found['pruned']['share']:8.1%}{hid}{asked}",
+              flush=True)  # fmt: skip
     last_line({"edition": given.edition, "guide": given.guide, "languages": result})
 
 

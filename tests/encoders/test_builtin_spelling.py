@@ -16,6 +16,7 @@ from docpruner.encoders.builtin_spelling import (
     Spelling,
     share,
     spelling,
+    told_apart,
     written,
 )
 
@@ -100,6 +101,13 @@ def test_a_character_carries_its_neighbours():
 
 def test_a_space_or_a_latin_word_ends_the_neighbourhood():
     assert spelling(["A4", "京", "B5"])[1] == pytest.approx(spelling(["京"])[0])
+
+
+def test_a_character_stands_on_a_page_again_only_with_the_one_that_follows_it():
+    assert told_apart([*"安装安全安装", "(Oil)", "oil"]) == [
+        *("安装", "装安", "安全", "全安", "安装", "装"),
+        *("oil", "oil"),
+    ]
 
 
 @pytest.mark.parametrize("word", ["", "…", "---", "☃", "\u200b", "_"])

@@ -42,7 +42,7 @@ from tokenizers import Tokenizer
 from docpruner.cores import usable_cores
 from docpruner.encoders.builtin_editions import EDITIONS, NEWEST
 from docpruner.encoders.builtin_rarity import Rarity, bare
-from docpruner.encoders.builtin_spelling import Spelling
+from docpruner.encoders.builtin_spelling import Spelling, told_apart
 from docpruner.encoders.builtin_windows import Windows, stack
 from docpruner.encoders.encoder_name import Reads
 from docpruner.errors import EncoderError, NoWordsWarning
@@ -178,8 +178,8 @@ class BuiltinEncoder:
         """How much each word is worth keeping, whatever stands around it."""
         times: Counter[str] = Counter()
         worth = np.empty(len(texts), np.float32)
-        for place, text in enumerate(texts):
-            word = bare(text)
+        words = told_apart(texts) if self._spelling else map(bare, texts)
+        for place, (text, word) in enumerate(zip(texts, words, strict=True)):
             times[word] += 1
             rarity = max(self._rarity(text), LEAST) ** self.edition.rarity_power
             worth[place] = rarity / times[word] ** self.edition.repeat_power

@@ -19,7 +19,7 @@ with the characters beside it, so that a word of two characters is more than bot
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from unicodedata import combining, normalize
@@ -83,15 +83,27 @@ def spelling(words: Sequence[str]) -> FloatArray:
     """(words, 128), each of unit length; zeros for a word of signs alone."""
     found = np.empty((len(words), DIM), np.float32)
     before = ""
-    for place, word in enumerate(words):
-        if len(word) == 1 and _UNSPACED.match(word):
-            after = words[place + 1] if place + 1 < len(words) else ""
-            found[place] = _character(before, word, after if _UNSPACED.fullmatch(after) else "")
-            before = word
+    for place, (word, after) in enumerate(_with_next(words)):
+        if after is None:
+            found[place], before = _word(written(word)), ""
         else:
-            found[place] = _word(written(word))
-            before = ""
+            found[place], before = _character(before, word, after), word
     return found
+
+
+def told_apart(words: Sequence[str]) -> list[str]:
+    """What has to be the same if a word is to stand on a page again: of a Chinese or Japanese
+    character, the next one too."""
+    return [written(word) if after is None else word + after for word, after in _with_next(words)]
+
+
+def _with_next(words: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+    """With each character of a script without spaces the one that follows it, if one does; with
+    any other word None."""
+    unspaced = [len(word) == 1 and _UNSPACED.match(word) is not None for word in words]
+    for place, word in enumerate(words):
+        follows = place + 1 < len(words) and unspaced[place + 1]
+        yield word, None if not unspaced[place] else words[place + 1] if follows else ""
 
 
 @lru_cache(CACHED)

@@ -6,7 +6,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends gcc libc6-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
-COPY pyproject.toml setup.py README.md LICENSE ./
+COPY pyproject.toml setup.py README.md LICENSE NOTICE ./
 COPY src src
 RUN python -m venv /opt/docpruner \
     && /opt/docpruner/bin/pip install --no-cache-dir ".[web,mcp]"

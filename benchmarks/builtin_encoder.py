@@ -1,9 +1,9 @@
 """How fast the built-in encoder is, from PDF files to vectors, on every core of this machine.
 
-    python benchmarks/builtin_encoder.py FOLDER [--pages 200]
+    python benchmarks/builtin_encoder.py FOLDER [--pages 200] [--edition builtin-v1]
 
 Takes about that many pages evenly from the PDFs of the folder; those without words are left
-out. The last line is JSON.
+out. On a busy machine compare editions by the processor's time. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import NoReturn
 
 import pypdfium2
 
-from docpruner.encoders.builtin import ARTEFACTS, BuiltinEncoder
+from docpruner.encoders.builtin import ARTEFACTS, NAME, BuiltinEncoder
+from docpruner.encoders.builtin_editions import EDITIONS
 from docpruner.pages.text_layer import words_of_page
 from docpruner.types import Page
 
@@ -54,12 +55,13 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pages", type=int, default=200)
+    parser.add_argument("--edition", choices=EDITIONS, default=NAME)
     given = parser.parse_args()
-    encoder = BuiltinEncoder()
+    encoder = BuiltinEncoder(given.edition)
     encoder.encode_queries(QUERIES)
     places = sample(given.folder, given.pages)
     pages = vectors = 0
-    reading = encoding = 0.0
+    reading = encoding = processor = 0.0
     batch: list[Page] = []
     for number, place in enumerate(places):
         start = time.perf_counter()
@@ -69,22 +71,27 @@ def main() -> None:
             reading += spent
             batch.append(page)
         if batch and (len(batch) == BATCH or number == len(places) - 1):
-            start = time.perf_counter()
+            start, before = time.perf_counter(), time.process_time()
             vectors += sum(len(found.vectors) for found in encoder.encode_pages(batch))
             encoding += time.perf_counter() - start
+            processor += time.process_time() - before
             pages += len(batch)
             batch = []
     start = time.perf_counter()
     for query in QUERIES * 5:
         encoder.encode_queries([query])
     query_ms = (time.perf_counter() - start) / (5 * len(QUERIES)) * 1000
-    size = sum(path.stat().st_size for path in ARTEFACTS.iterdir()) / 1e6
+    files = json.loads((ARTEFACTS / f"{given.edition}.json").read_text())["sha256"]
+    size = sum((ARTEFACTS / name).stat().st_size for name in files) / 1e6
     print(f"{pages} pages with words, {encoder.threads} threads")
     print(f"reading text layers  {reading / pages * 1000:7.1f} ms a page (one core)")
     print(f"encoding             {encoding / pages * 1000:7.1f} ms a page (all cores)")
     print(f"a query              {query_ms:7.1f} ms")
+    print(f"… processor time    {processor / pages * 1000:7.1f} ms a page")
     result = {
+        "edition": given.edition,
         "pages_per_s": round(pages / (reading + encoding), 2),
+        "processor_ms_per_page": round(processor / pages * 1000, 1),
         "vectors_per_page": round(vectors / pages, 1),
         "query_ms": round(query_ms, 2),
         "model_mb": round(size, 1),

@@ -204,6 +204,22 @@ def test_index_for_programs_is_a_line_for_each_event(folder):
     assert done["problems"][0]["path"] == str(folder / "docs" / "page.pdf")
 
 
+def test_an_index_of_an_older_edition_stays_and_says_that_there_is_a_newer_one(folder):
+    made = docpruner("index", "old.idx", "docs", "--encoder", "builtin-v1", at=folder)
+    hint = "builtin-v2 finds more than the encoder of this index"
+    assert made.stdout.count(hint) == 1
+    assert "docpruner index NEW.idx FILES" in made.stdout
+    again = docpruner("index", "old.idx", "docs", "--json", at=folder)
+    assert json.loads(again.stdout.splitlines()[-1])["newer_encoder"] == "builtin-v2"
+    hits = json.loads(docpruner("search", "old.idx", "revenue", "--json", at=folder).stdout)["hits"]
+    assert hits
+    stats = json.loads(docpruner("stats", "old.idx", "--json", at=folder).stdout)
+    assert "builtin-v1" in json.dumps(stats)
+    now = docpruner("index", "my.idx", "docs", "--json", at=folder)
+    assert json.loads(now.stdout.splitlines()[-1])["newer_encoder"] is None
+    assert hint not in docpruner("index", "my.idx", "docs", at=folder).stdout
+
+
 def test_quiet_says_problems_only(folder):
     shown = docpruner("index", "my.idx", "docs", "--quiet", at=folder)
     assert shown.stdout == ""
@@ -262,7 +278,7 @@ def test_what_if_then_prune_then_delete_then_compact_then_verify(folder):
         (["search", "my.idx", "x", "--metadata", "year"], "metadata 'year' is not KEY=VALUE"),
         (["index", "my.idx", "docs", "--spec", "docpruner:k=1"], "has spec docpruner:k=-0.25"),
         (["index", "my.idx", "docs", "--codec", "float16"], "has codec int4, not float16"),
-        (["index", "my.idx", "docs", "--encoder", "some/model"], "has encoder builtin-v1, not"),
+        (["index", "my.idx", "docs", "--encoder", "some/model"], "has encoder builtin-v2, not"),
         (["index", "docs", "docs"], "docs is not empty; choose another folder"),
         (["prune", "my.idx", "docpruner:k=-1", "--yes"], "index the documents again to keep more"),
         (["prune", "my.idx", "docprune", "--yes"], "docprune"),

@@ -203,7 +203,7 @@ def test_how_a_given_page_answers(folder):
         (["site-plan.png", "--ocr", "-o", "site-plan.png"], "is the document itself"),
         (
             ["site-plan.png", "--no-ocr"],
-            "has no words, and builtin-v1 reads nothing else; add --ocr",
+            "has no words, and builtin-v2 reads nothing else; add --ocr",
         ),
         (["."], "is a folder without an index"),
         (["my.idx"], "say which page to draw (--page product-launch-slides.pdf#1)"),

@@ -290,7 +290,7 @@ def test_words_stay_whole_where_the_terminal_has_room_for_them(index, columns, m
                 assert word in words or cell_len(word) > columns, out
         assert max(map(cell_len, out.splitlines())) <= columns
     _, out, _ = run("stats", index, columns=columns)
-    for word in ("builtin-v1,", "docpruner:k=-0.25", "vectors", "dimensions", "float16"):
+    for word in ("builtin-v2,", "docpruner:k=-0.25", "vectors", "dimensions", "float16"):
         assert word in out.split()
 
 

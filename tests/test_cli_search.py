@@ -57,7 +57,7 @@ def test_the_built_in_encoder_says_why_it_sees_no_picture(folder, crop):
     done = docpruner("search", "my.idx", "--image", str(crop), at=folder)
     assert done.returncode == 1
     said = " ".join(done.stderr.split())
-    assert "builtin-v1 reads words only; searching by image needs an encoder that sees" in said
+    assert "builtin-v2 reads words only; searching by image needs an encoder that sees" in said
     assert "--ocr" in said
 
 

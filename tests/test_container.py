@@ -52,7 +52,7 @@ def test_what_is_copied_and_installed_is_there():
     assert set(extras.split(",")) <= set(project["optional-dependencies"])
     assert COMMAND[0] in project["scripts"]
     allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().split() if line[0] == "!"}
-    assert {"pyproject.toml", "setup.py", "README.md", "LICENSE", "src"} == allowed
+    assert {"pyproject.toml", "setup.py", "README.md", "LICENSE", "NOTICE", "src"} == allowed
 
 
 def test_it_runs_as_a_user_without_rights_who_owns_the_volume():

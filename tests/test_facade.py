@@ -62,7 +62,7 @@ def names(hits) -> list[str]:
 def test_the_default_is_the_built_in_encoder_the_papers_spec_and_int4(tmp_path):
     with Index.create(tmp_path / "index") as index:
         settings = index.settings
-    assert (settings.encoder, settings.dim) == ("builtin-v1", 128)
+    assert (settings.encoder, settings.dim) == ("builtin-v2", 128)
     assert (settings.spec, settings.codec, settings.importances) == (
         "docpruner:k=-0.25",
         "int4",
@@ -77,13 +77,13 @@ def test_a_spec_is_saved_in_its_full_form(tmp_path):
 
 def test_an_index_that_is_opened_again_loads_its_own_encoder(samples):
     with Index.open(samples.location) as again:
-        assert again.encoder.name == "builtin-v1"
+        assert again.encoder.name == "builtin-v2"
         assert again.search(TURBIDITY) == samples.search(TURBIDITY)
 
 
 def test_another_encoder_is_refused_with_what_to_do(samples):
     told = (
-        r"made with the encoder builtin-v1 \(128 dimensions\), not with words \(16\).*"
+        r"made with the encoder builtin-v2 \(128 dimensions\), not with words \(16\).*"
         "Open it without an encoder, or make another index"
     )
     with pytest.raises(IndexStateError, match=told):
@@ -299,7 +299,7 @@ def test_open_or_create_makes_an_index_once_and_opens_it_then(tmp_path):
             r"has spec docpruner:k=-0\.25, not docpruner:k=1.*docpruner",
         ),
         ({"codec": "float16"}, "has codec int4, not float16: leave the option out"),
-        ({"encoder": "vidore/colpali"}, "has encoder builtin-v1, not vidore/colpali"),
+        ({"encoder": "vidore/colpali"}, "has encoder builtin-v2, not vidore/colpali"),
         ({"importances": False}, "has importances True, not False"),
     ],
 )

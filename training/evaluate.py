@@ -1,9 +1,10 @@
 """What the shipped encoder scores on real questions: base, BM25 on the same text, pruning curve.
 
-    python training/evaluate.py mmdocir_mmlb [EMBEDDINGS.npz]
+    python training/evaluate.py mmdocir_mmlb [EMBEDDINGS.npz] [EDITION]
 
 The folder holds pdfs/, queries.jsonl (query_id, text) and qrels.jsonl (query_id, doc, page from
-1); all pages and all questions count. The second argument keeps the embeddings for the next run.
+1); all pages and all questions count. The second argument keeps the embeddings for the next run, of
+an edition other than the newest if that is named.
 The data are for measuring only: never train on them. The last line is JSON.
 """
 
@@ -20,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from docpruner import PageEmbedding, reducer
-from docpruner.encoders.builtin import GRID, BuiltinEncoder
+from docpruner.encoders.builtin import GRID, NAME, BuiltinEncoder
 from docpruner.maxsim import score_pages
 from docpruner.pages.reader import pages_of as pages_of_file
 from docpruner.stores.bm25 import bm25
@@ -106,9 +107,9 @@ def load(path: Path) -> tuple[list[PageEmbedding], list[str]]:
     return embeddings, json.loads(str(stored["texts"]))
 
 
-def main(folder: Path, kept: Path | None = None) -> None:
+def main(folder: Path, kept: Path | None = None, edition: str = NAME) -> None:
     warnings.simplefilter("ignore")  # pages without words: counted below
-    encoder = BuiltinEncoder()
+    encoder = BuiltinEncoder(edition)
     if kept and kept.exists():
         embeddings, texts = load(kept)
     else:
@@ -152,4 +153,4 @@ def main(folder: Path, kept: Path | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    main(*map(Path, sys.argv[1:3]), *sys.argv[3:])

@@ -1,4 +1,4 @@
-"""Write the artefact that is shipped: int8 ONNX, tokenizer, their hashes.
+"""Write the artefacts that are shipped: int8 ONNX, tokenizer, rarities, and their hashes.
 
 python training/export.py CACHE FOLDER
 """
@@ -13,9 +13,9 @@ from pathlib import Path
 
 import torch
 from features import export, minilm
-from model import Backbone, Heads, Model
+from model import DIM, Backbone, Heads, Model
 
-from docpruner.encoders.builtin import DIM, NAME
+from docpruner.encoders.builtin_editions import V1, V2, Edition
 
 OUTPUTS = ("vectors", "importance", "weights")
 
@@ -25,15 +25,21 @@ def main(cache: Path, folder: Path) -> None:
     backbone = Backbone(minilm())
     heads = Heads(backbone)
     heads.load_state_dict(torch.load(cache / "heads.pt"))
-    export(Model(backbone, heads), OUTPUTS, folder / f"{NAME}.onnx")
+    export(Model(backbone, heads), OUTPUTS, folder / V1.model_file)
     shutil.copy(f"{minilm()}/tokenizer.json", folder / "tokenizer.json")
-    shutil.copy(cache / "rarity.tsv", folder / "rarity.tsv")
-    files = (f"{NAME}.onnx", "tokenizer.json", "rarity.tsv")
+    shutil.copy(cache / "rarity.tsv", folder / V1.rarity_file)
+    shutil.copy(cache / "rarity-v2.tsv", folder / V2.rarity_file)
+    for edition in (V1, V2):
+        describe(edition, folder)
+
+
+def describe(edition: Edition, folder: Path) -> None:
+    files = (edition.model_file, "tokenizer.json", edition.rarity_file)
     hashes = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in files}
-    description = {"name": NAME, "dim": DIM, "sha256": hashes}
-    (folder / f"{NAME}.json").write_text(json.dumps(description, indent=2) + "\n")
+    description = {"name": edition.name, "dim": DIM, "sha256": hashes}
+    (folder / f"{edition.name}.json").write_text(json.dumps(description, indent=2) + "\n")
     size = sum((folder / name).stat().st_size for name in files) / 1e6
-    print(f"{folder}: {size:.1f} MB")
+    print(f"{edition.name}: {size:.1f} MB")
 
 
 if __name__ == "__main__":

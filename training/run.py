@@ -15,6 +15,8 @@ import corpus
 import export
 import features
 import mine
+import questions
+import rarity
 import train
 
 from docpruner.encoders.builtin import ARTEFACTS
@@ -24,8 +26,10 @@ def main(cache: Path, artefacts: Path = ARTEFACTS) -> None:
     steps = [
         ("pdfs", corpus.main),
         ("mined.jsonl", mine.main),
+        ("rarity-v2.tsv", rarity.main),
         ("features.npz", features.main),
         ("heads.pt", train.main),
+        ("questions.jsonl", questions.main),
     ]
     for result, step in steps:
         if not (cache / result).exists():

@@ -174,7 +174,7 @@ def test_text_documents_and_figures(session):
         "product-launch-slides.pdf",
     ]
     stats = session.stats.structured_content
-    assert (stats["documents"], stats["pages"], stats["encoder"]) == (6, 32, "builtin-v1")
+    assert (stats["documents"], stats["pages"], stats["encoder"]) == (6, 32, "builtin-v2")
     assert stats["name"] == "samples.idx"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -22,8 +23,8 @@ from docpruner.encoders.builtin import (
     NAME,
     BuiltinEncoder,
     cells_of,
-    length_factor,
 )
+from docpruner.encoders.builtin_editions import EDITIONS, V1, V2, newer_edition
 from docpruner.encoders.builtin_windows import OVERLAP, WINDOW, spans
 from docpruner.errors import EncoderError, NoWordsWarning
 from docpruner.maxsim import maxsim
@@ -34,6 +35,8 @@ TEXTS = {
     "engine": "Check the oil level of the engine weekly and replace the filter every 10,000 km.",
     "glacier": "Between 1980 and 2020 the glacier lost a third of its ice because summers warmed.",
 }
+FIRST_OF_V1 = (0.04262, 0.06161, -0.05863, 0.12552)
+IMPORTANCE_OF_V1 = (2.4162, 2.4064, 1.7661, 1.2036)
 
 
 def page(name: str, text: str) -> Page:
@@ -43,16 +46,16 @@ def page(name: str, text: str) -> Page:
     return Page(name, lambda: Image.new("RGB", (10, 10)), tuple(map(Word, words, boxes)))
 
 
-@pytest.fixture(scope="module")
-def encoder() -> BuiltinEncoder:
-    return BuiltinEncoder(threads=2)
+@pytest.fixture(scope="module", params=EDITIONS)
+def encoder(request) -> BuiltinEncoder:
+    return BuiltinEncoder(request.param, threads=2)
 
 
 def test_each_word_is_a_vector_at_its_place(encoder):
     (found,) = encoder.encode_pages([page("bread", TEXTS["bread"])])
     assert found.vectors.shape == (len(TEXTS["bread"].split()), encoder.dim)
     lengths = np.linalg.norm(found.vectors, axis=1)
-    assert lengths == pytest.approx(length_factor(len(lengths)), abs=1e-4)
+    assert lengths == pytest.approx(encoder.edition.length_factor(len(lengths)), abs=1e-4)
     assert found.boxes[1] == pytest.approx([0.1, 0.0, 0.2, 1 / 500])
     assert found.grid == GRID
 
@@ -139,9 +142,20 @@ def test_a_damaged_artefact_is_refused(tmp_path):
 
 
 def test_the_artefact_is_small_named_and_licensed(encoder):
-    assert encoder.name == NAME
-    assert sum(path.stat().st_size for path in ARTEFACTS.iterdir()) <= 30e6
-    assert "Apache License" in (ARTEFACTS / "LICENSE").read_text()
+    name = encoder.edition.name
+    assert encoder.name == name
+    files = json.loads((ARTEFACTS / f"{name}.json").read_text())["sha256"]
+    assert sum((ARTEFACTS / file).stat().st_size for file in files) <= 40e6
+    licence = (ARTEFACTS / "LICENSE").read_text()
+    assert "Apache License" in licence
+    assert encoder.edition.model_file in licence
+
+
+def test_the_first_edition_is_what_it_always_was():
+    """Indexes made with it are there; these numbers are those of the release that made them."""
+    (found,) = BuiltinEncoder("builtin-v1", threads=1).encode_pages([page("x", TEXTS["bread"])])
+    assert found.vectors[0, :4] == pytest.approx(FIRST_OF_V1, abs=1e-4)
+    assert found.importance[:4] == pytest.approx(IMPORTANCE_OF_V1, abs=1e-3)
 
 
 @pytest.mark.parametrize("count", [1, 100, 254, 255, 600, 5000])
@@ -165,9 +179,11 @@ def test_a_words_cell_is_where_its_middle_lies():
     assert cells_of(boxes).tolist() == [0, rows // 2 * columns + columns // 2, rows * columns - 1]
 
 
-def test_full_pages_have_shorter_vectors():
-    assert length_factor(344) == pytest.approx(1.0)  # a usual page
-    assert length_factor(1) > length_factor(100) > 1 > length_factor(1000)
+@pytest.mark.parametrize("edition", EDITIONS.values(), ids=str)
+def test_full_pages_have_shorter_vectors(edition):
+    factor = edition.length_factor
+    assert factor(edition.usual_words) == pytest.approx(1.0)
+    assert factor(1) > factor(100) > 1 > factor(1000)
 
 
 def test_importance_prefers_rare_words_and_their_first_time(encoder):
@@ -180,9 +196,16 @@ def test_importance_prefers_rare_words_and_their_first_time(encoder):
 
 
 def test_it_is_the_encoder_one_gets_without_asking():
-    assert load_encoder().name == load_encoder(NAME).name == NAME
-    with pytest.raises(EncoderError, match=f"the built-in one is {NAME}, and has no options"):
-        load_encoder("builtin", prompt="noise-filtering")
+    assert load_encoder().name == load_encoder(NAME).name == NAME == V2.name
+    for odd in ({"prompt": "noise-filtering"}, {"name": "builtin-v9"}):
+        with pytest.raises(EncoderError, match=f"the built-in one is {NAME} .*, and has no option"):
+            load_encoder(**{"name": "builtin", **odd})
+
+
+def test_an_older_edition_is_found_by_its_name():
+    assert load_encoder("builtin-v1").name == "builtin-v1"
+    assert newer_edition(V1.name) == V2.name
+    assert newer_edition(V2.name) is newer_edition("vidore/colpali-v1.3") is None
 
 
 def test_it_needs_no_torch():

@@ -183,7 +183,7 @@ def test_results_are_filed_under_the_encoder_and_its_setting(tmp_path):
 
 
 def test_an_encoder_of_words_is_refused():
-    with pytest.raises(EncoderError, match="builtin-v1 reads words, but mteb has pictures"):
+    with pytest.raises(EncoderError, match="builtin-v2 reads words, but mteb has pictures"):
         PrunedModel(BuiltinEncoder())
 
 

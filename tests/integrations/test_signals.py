@@ -126,12 +126,12 @@ def test_pages_without_centrality_say_so(checkpoint, both, image, tmp_path):
 
 
 def test_encoders_without_centrality_are_refused_before_a_page_is_encoded(checkpoint, tmp_path):
-    with pytest.raises(EncoderError, match="goes by centrality, which builtin-v1 does not give"):
+    with pytest.raises(EncoderError, match="goes by centrality, which builtin-v2 does not give"):
         Index.create(tmp_path / "b.idx", encoder="builtin", reduction=CENTRAL)
     plain = load_encoder(checkpoint)
     with pytest.raises(EncoderError, match="does not give; load a vision-language model with imp"):
         Index.create(tmp_path / "b.idx", encoder=plain, reduction=CENTRAL)
-    with pytest.raises(EncoderError, match="goes by centrality, which builtin-v1 does not give"):
+    with pytest.raises(EncoderError, match="goes by centrality, which builtin-v2 does not give"):
         make_study("builtin", "signals", tmp_path / "cache", False, ModelOptions())
 
 

@@ -428,7 +428,7 @@ def test_the_index_page_tells_what_the_server_counts(page, site):
     expect(page.locator("#stat-documents")).to_have_text(str(answer["documents"]))
     expect(page.locator("#stat-pages")).to_have_text(str(answer["pages"]))
     expect(page.locator("#stat-pruned")).to_have_text(f"{100 * answer['pruned']:.1f}%")
-    for part in ("builtin-v1", "docpruner:k=-0.25", "int4"):
+    for part in ("builtin-v2", "docpruner:k=-0.25", "int4"):
         expect(page.locator(".pairs")).to_contain_text(part)
     page.get_by_label("Filter documents").fill("REPORT")
     expect(page.locator("#documents > li")).to_have_count(1)

@@ -89,7 +89,7 @@ def test_health_says_the_version(server):
 def test_stats_are_those_of_the_index(server, index):
     answer, stats = server.get("/api/stats").json(), index.stats()
     assert answer["name"] == "samples.idx"
-    assert answer["settings"]["encoder"] == "builtin-v1"
+    assert answer["settings"]["encoder"] == "builtin-v2"
     assert answer["row_bytes"] == 66
     assert answer["changes_allowed"] is False
     for name in ("documents", "pages", "vectors", "vectors_unpruned", "pruned_histogram", "pruned"):

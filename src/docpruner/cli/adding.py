@@ -51,12 +51,22 @@ class JsonLines:
     def interrupted(self) -> None:
         print_json_line({"event": "interrupted"})
 
-    def done(self, report: AddReport, location: str, *, ocr: bool) -> None:  # noqa: ARG002
+    def done(
+        self,
+        report: AddReport,
+        location: str,
+        *,
+        ocr: bool,  # noqa: ARG002
+        newer: str | None,
+    ) -> None:
         problems = [_problem_values(problem) for problem in report.problems]
         event = {"event": "done", "index": location, "outcome": report.outcome}
+        encoder = {"newer_encoder": newer}
         documents = {"missing": report.missing, "deleted": report.deleted}
         narrowed = {"narrowed": [asdict(choice) for choice in report.narrowed]}
-        print_json_line({**event, **_counts(report), **documents, **narrowed, "problems": problems})
+        print_json_line(
+            {**event, **encoder, **_counts(report), **documents, **narrowed, "problems": problems}
+        )
 
 
 class Bar:
@@ -103,11 +113,18 @@ class Bar:
     def interrupted(self) -> None:
         self._console.print("[yellow]stopped[/]; run the same command again to go on from here")
 
-    def done(self, report: AddReport, location: str, *, ocr: bool) -> None:
+    def done(self, report: AddReport, location: str, *, ocr: bool, newer: str | None) -> None:
         if self._quiet:
             return
         for line in summary(report, location, ocr=ocr):
             console().print(line)
+        if newer:
+            console().print(
+                f"{newer} finds more than the encoder of this index. Vectors can't be converted: "
+                "all pages have to be encoded again, with docpruner index NEW.idx FILES",
+                soft_wrap=True,
+                markup=False,
+            )
 
     def _say(self, problem: PageError) -> None:
         where = shown_path(problem.path) + (f"#{problem.page}" if problem.page else "")

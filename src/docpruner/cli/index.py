@@ -35,6 +35,7 @@ from docpruner.cli.arguments import (
 from docpruner.cli.config import read_config
 from docpruner.cli.metadata_file import MetadataFile
 from docpruner.codecs import CODEC_NAMES
+from docpruner.encoders.builtin_editions import newer_edition
 from docpruner.errors import AddError, DocPrunerError
 
 if TYPE_CHECKING:
@@ -204,14 +205,15 @@ def run(
                 )
             )
             documents = [] if table is None else opened.documents()
+            newer = newer_edition(opened.settings.encoder)
     except KeyboardInterrupt:
         view.interrupted()
         sys.exit(INTERRUPTED)
     if table is not None:
         table.warn_of_unknown(entry.name for entry in documents)
-    view.done(
-        report, opened.location, ocr=ocr_installed() if ocr is None else ocr
-    )  # not as typed, which may hold a password
+    ocr = ocr_installed() if ocr is None else ocr
+    # The location is not as typed, which may hold a password.
+    view.done(report, opened.location, ocr=ocr, newer=newer)
     raise typer.Exit(EXIT_STATUS[report.outcome])
 
 

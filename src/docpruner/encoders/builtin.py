@@ -1,8 +1,10 @@
 """The encoder that comes with the package: words of the text layer, each a vector at its place.
 
-A small transformer (MiniLM, int8, on the CPU) reads the words of a page and gives one vector for
-each, and how much the page's global token looks at it in the last layer. It sees no pictures:
-figures count only by the words in and around them. English first.
+A small transformer (int8, on the CPU) reads the words of a page and gives one vector for each, and
+how much the page's global token looks at it in the last layer. It sees no pictures: figures count
+only by the words in and around them. English first; words that the model does not know are told
+apart by their letters (`builtin_spelling`). There are editions of it (`builtin_editions`),
+which share this code and differ in their files and a few constants.
 
 **Long pages** are read in overlapping windows (`builtin_windows`), each with a global token of its
 own. Attention in a window sums to one however long the window is, so it is multiplied by the
@@ -10,7 +12,8 @@ number of words that the window gives: 1 then means "as much as an average word 
 which is comparable across windows.
 
 **Importance** is that attention, times what no window can see: the square root of how rare the word
-is, and 1, 1/2, 1/3 … for its first, second, third time on the page, since MaxSim needs a word once.
+is, and 1, 1/2, 1/3 … for its first, second, third time on the page (in the second edition the
+power 0.75 of that), since MaxSim needs a word once.
 It is scaled so that an average word of the page has 1.
 
 **Vectors** of one page are all equally long, and the shorter the more words it has: more words mean
@@ -38,7 +41,9 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from docpruner.cores import usable_cores
+from docpruner.encoders.builtin_editions import EDITIONS, NEWEST
 from docpruner.encoders.builtin_rarity import Rarity, bare
+from docpruner.encoders.builtin_spelling import Spelling, told_apart
 from docpruner.encoders.builtin_windows import Windows, stack
 from docpruner.encoders.encoder_name import Reads
 from docpruner.errors import EncoderError, NoWordsWarning
@@ -48,16 +53,11 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 ARTEFACTS = Path(__file__).parent / "artefacts"
-NAME = "builtin-v1"
-DIM = 128
+NAME = NEWEST.name  # of the edition that a new index gets
 GRID = (32, 24)  # nominal: words have boxes, the grid only gives them a cell
 WHOLE_PAGE = (0.0, 0.0, 1.0, 1.0)
 LEAST = 0.05  # rarity of a sign, so that no query is all zeros
 USUAL_RARITY = 5.0  # so that scores are of the order of the number of words
-USUAL_WORDS = 344  # of a page, the mean of those it was trained on
-LENGTH_COUNTS = 0.75  # BM25's b
-LENGTH_POWER = 0.15
-RARITY_POWER = 0.5
 WINDOWS_AT_ONCE = 4  # bounds the memory of a page with thousands of words
 
 # As the text layer cuts pages: scripts without spaces into characters.
@@ -73,27 +73,32 @@ class BuiltinEncoder:
     Pages are shared out over `threads` (all cores that this process may use, unless given).
     """
 
-    def __init__(self, *, threads: int | None = None, artefacts: Path = ARTEFACTS) -> None:
+    def __init__(
+        self, edition: str = NAME, *, threads: int | None = None, artefacts: Path = ARTEFACTS
+    ) -> None:
         onnxruntime.disable_telemetry_events()
-        files = checked_files(artefacts)
+        self.edition = EDITIONS[edition]
+        files, self._dim = checked_files(artefacts, edition)
         self.threads = threads or usable_cores()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1  # a page to a core is faster than a page on all cores
         # Weights become float32 once, at load, instead of in every run: a third less time.
         options.add_session_config_entry("session.disable_quant_qdq", "1")
         self._session = onnxruntime.InferenceSession(
-            files[f"{NAME}.onnx"], options, providers=["CPUExecutionProvider"]
+            files[self.edition.model_file], options, providers=["CPUExecutionProvider"]
         )
-        self._windows = Windows(Tokenizer.from_str(files["tokenizer.json"].decode()))
-        self._rarity = Rarity.read(files["rarity.tsv"].decode())
+        tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
+        self._windows = Windows(tokenizer)
+        self._rarity = Rarity.read(files[self.edition.rarity_file].decode())
+        self._spelling = Spelling(self._windows.pieces) if self.edition.spelling else None
 
     @property
     def name(self) -> str:
-        return NAME
+        return self.edition.name
 
     @property
     def dim(self) -> int:
-        return DIM
+        return self._dim
 
     @property
     def prompt(self) -> Prompt:
@@ -139,16 +144,17 @@ class BuiltinEncoder:
             words = self.query_words(text)
             if not words:
                 raise EncoderError(f"query {number} is empty: {text!r}")
-            vectors, _, factors = self._words(words)
-            counts = factors * [max(self._rarity(word), LEAST) for word in words]
+            vectors, factors = self._run(words, ("vectors", "weights"))
+            rarity = np.array([max(self._rarity(word), LEAST) for word in words])
+            counts = factors * rarity**self.edition.query_rarity_power
             found.append((vectors * counts[:, None] / USUAL_RARITY).astype(np.float32))
         return found
 
     def _page(self, page: Page) -> PageEmbedding:
         words = _words_of(page)
         texts = [word.text for word in words]
-        vectors, attention, _ = self._words(texts)
-        vectors *= length_factor(len(words))
+        vectors, attention = self._run(texts, ("vectors", "importance"))
+        vectors *= self.edition.length_factor(len(words))
         importance = attention * self._worth(texts)
         importance *= len(importance) / importance.sum()
         boxes = np.array([word.box for word in words], np.float32)
@@ -165,28 +171,38 @@ class BuiltinEncoder:
 
     def _vectors(self, page: Page) -> FloatArray:
         words = _words_of(page)
-        (vectors,) = self._run([word.text for word in words], ["vectors"])
-        vectors *= length_factor(len(words))
+        texts = [word.text for word in words]
+        (vectors,) = self._run(texts, ["vectors"])
+        vectors *= self.edition.length_factor(len(words))
         return vectors
 
     def _worth(self, texts: Sequence[str]) -> FloatArray:
         """How much each word is worth keeping, whatever stands around it."""
         times: Counter[str] = Counter()
         worth = np.empty(len(texts), np.float32)
-        for place, text in enumerate(texts):
-            word = bare(text)
+        words = told_apart(texts) if self._spelling else map(bare, texts)
+        for place, (text, word) in enumerate(zip(texts, words, strict=True)):
             times[word] += 1
-            worth[place] = max(self._rarity(text), LEAST) ** RARITY_POWER / times[word]
+            rarity = max(self._rarity(text), LEAST) ** self.edition.rarity_power
+            worth[place] = rarity / times[word] ** self.edition.repeat_power
         return worth
 
-    def _words(self, words: Sequence[str]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Vectors, importances and factors in a query of the words of one text."""
-        vectors, importance, weights = self._run(words, ("vectors", "importance", "weights"))
-        return vectors, importance, weights
-
     def _run(self, words: Sequence[str], outputs: Sequence[str]) -> list[FloatArray]:
-        """These outputs of the model, of each word."""
-        shapes = [(len(words), DIM) if name == "vectors" else (len(words),) for name in outputs]
+        """These outputs, of each word. All vectors, of pages and queries, come from here."""
+        found = self._model(words, outputs)
+        if self._spelling is None:
+            return found
+        mixed, trusted = self._spelling.mixed, self._spelling.trusted
+        return [
+            mixed(words, array) if name == "vectors" else trusted(words, array)
+            for name, array in zip(outputs, found, strict=True)
+        ]
+
+    def _model(self, words: Sequence[str], outputs: Sequence[str]) -> list[FloatArray]:
+        """These outputs of the model alone, of each word."""
+        shapes = [
+            (len(words), self.dim) if name == "vectors" else (len(words),) for name in outputs
+        ]
         found: list[FloatArray] = [np.empty(shape, np.float32) for shape in shapes]
         windows = self._windows.cut(words)
         for start in range(0, len(windows), WINDOWS_AT_ONCE):
@@ -215,11 +231,6 @@ def _words_of(page: Page) -> Sequence[Word]:
     return page.words or (Word("[UNK]", WHOLE_PAGE),)
 
 
-def length_factor(words: int) -> float:
-    """How long the vectors of a page of so many words are; 1 for a usual page."""
-    return float((1 - LENGTH_COUNTS + LENGTH_COUNTS * words / USUAL_WORDS) ** -LENGTH_POWER)
-
-
 def cells_of(boxes: FloatArray) -> IntArray:
     """The grid cell of the middle of each box."""
     rows, columns = GRID
@@ -230,11 +241,13 @@ def cells_of(boxes: FloatArray) -> IntArray:
     return cells
 
 
-def checked_files(folder: Path) -> dict[str, bytes]:
-    """The files of the encoder, if they are the ones that were built together."""
-    manifest = folder / f"{NAME}.json"
+def checked_files(folder: Path, edition: str) -> tuple[dict[str, bytes], int]:
+    """The files of an edition, if they are the ones that were built together, and the dimensions
+    of its vectors."""
+    manifest = folder / f"{edition}.json"
     try:
-        wanted: dict[str, str] = json.loads(manifest.read_text())["sha256"]
+        described = json.loads(manifest.read_text())
+        wanted: dict[str, str] = described["sha256"]
         files = {name: (folder / name).read_bytes() for name in wanted}
     except FileNotFoundError as error:
         raise EncoderError(
@@ -247,4 +260,4 @@ def checked_files(folder: Path) -> dict[str, bytes]:
                 f"{folder / name} has sha256 {got[:12]}…, expected {wanted[name][:12]}…: the file "
                 "is damaged or of another version; reinstall docpruner"
             )
-    return files
+    return files, described["dim"]

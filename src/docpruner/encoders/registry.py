@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from docpruner.encoders.builtin_editions import EDITIONS, NEWEST
 from docpruner.encoders.encoder_name import Attention, EncoderName, Importance, Reads
 from docpruner.encoders.encoder_plugins import load_plugin, plugin_names
 from docpruner.errors import EncoderError, MissingExtraError
@@ -171,8 +172,13 @@ def load_encoder(
 
 
 def _builtin(name: EncoderName) -> Encoder:
-    from docpruner.encoders.builtin import NAME, BuiltinEncoder
+    from docpruner.encoders.builtin import BuiltinEncoder
 
-    if str(name) not in ("builtin", NAME):
-        raise EncoderError(f"no encoder {name}: the built-in one is {NAME}, and has no options")
-    return BuiltinEncoder()
+    edition = NEWEST.name if str(name) == "builtin" else str(name)
+    if edition not in EDITIONS:
+        older = ", ".join(known for known in EDITIONS if known != NEWEST.name)
+        raise EncoderError(
+            f"no encoder {name}: the built-in one is {NEWEST.name} (for older indexes {older}), "
+            "and has no options"
+        )
+    return BuiltinEncoder(edition)

@@ -1,0 +1,62 @@
+"""The editions of the built-in encoder: what differs from one to the next, and nothing else.
+
+An index names the edition that made its vectors and is searched with that one for good; all
+editions come with the package, and share what files they can. A new index gets the newest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Edition:
+    """The constants of one edition. Its files are those that `<name>.json` lists."""
+
+    name: str
+    model_file: str
+    rarity_file: str
+    usual_words: int  # of a page, the mean of those it was trained on
+    length_counts: float  # BM25's b
+    length_power: float  # how strongly a page's length counts
+    rarity_power: float  # of a word's rarity, in the importance
+    repeat_power: float  # of how often the word stood on the page before, in the importance
+    query_rarity_power: float  # of a word's rarity, in a query
+    spelling: bool = True  # mixed into the vectors of words that the model does not know
+
+    def length_factor(self, words: int) -> float:
+        """How long the vectors of a page of so many words are; 1 for a usual page."""
+        share = 1 - self.length_counts + self.length_counts * words / self.usual_words
+        return float(share**-self.length_power)
+
+
+V1 = Edition(
+    "builtin-v1",
+    "builtin-v1.onnx",
+    "rarity.tsv",
+    usual_words=344,
+    length_counts=0.75,
+    length_power=0.15,
+    rarity_power=0.5,
+    repeat_power=1.0,
+    query_rarity_power=1.0,
+    spelling=False,
+)
+V2 = Edition(
+    "builtin-v2",
+    "builtin-v1.onnx",
+    "rarity-v2.tsv",
+    usual_words=344,
+    length_counts=0.75,
+    length_power=0.15,
+    rarity_power=0.5,
+    repeat_power=0.75,
+    query_rarity_power=0.75,
+)
+EDITIONS = {edition.name: edition for edition in (V1, V2)}
+NEWEST = V2
+
+
+def newer_edition(encoder: str) -> str | None:
+    """The edition that a new index would get, if this is the name of an older one."""
+    return NEWEST.name if encoder in EDITIONS and encoder != NEWEST.name else None

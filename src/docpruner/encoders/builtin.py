@@ -12,8 +12,7 @@ number of words that the window gives: 1 then means "as much as an average word 
 which is comparable across windows.
 
 **Importance** is that attention, times what no window can see: the square root of how rare the word
-is, and 1, 1/2, 1/3 … for its first, second, third time on the page (in the second edition the
-power 0.75 of that), since MaxSim needs a word once.
+is, and 1, 1/2, 1/3 … for its first, second, third time on the page, since MaxSim needs a word once.
 It is scaled so that an average word of the page has 1.
 
 **Vectors** of one page are all equally long, and the shorter the more words it has: more words mean

@@ -50,7 +50,7 @@ V2 = Edition(
     length_counts=0.75,
     length_power=0.15,
     rarity_power=0.5,
-    repeat_power=0.75,
+    repeat_power=1.0,
     query_rarity_power=0.75,
 )
 EDITIONS = {edition.name: edition for edition in (V1, V2)}

@@ -25,8 +25,8 @@ SHORTEST_SIDE = 736  # pixels that a small picture is enlarged to
 PARAMETERS: dict[str, Any] = {
     "Global.use_cls": False,
     "Global.log_level": "critical",
-    # Several threads wait for each other more than they work, most of all on busy cores; pages are
-    # read at the same time instead.
+    # Threads of one page wait for each other, most of all on busy cores; pages are read at the same
+    # time instead.
     "EngineConfig.onnxruntime.intra_op_num_threads": 1,
     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
     "Det.limit_type": "max",

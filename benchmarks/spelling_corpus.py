@@ -69,7 +69,6 @@ class Reading:
     ) -> PageEmbedding:
         if self.spelling:
             vectors = self.spelling.mixed(words, vectors)
-            attention = self.spelling.trusted(words, attention)
         importance = attention * self.encoder._worth(words)
         return PageEmbedding(
             name,
@@ -84,7 +83,6 @@ class Reading:
         vectors, factors = self.encoder._model(words, ("vectors", "weights"))
         if self.spelling:
             vectors = self.spelling.mixed(words, vectors)
-            factors = self.spelling.trusted(words, factors)
         rarity = np.array([max(self.encoder._rarity(word), LEAST) for word in words])
         counts = factors * rarity**self.constants.query_rarity_power
         return (vectors * counts[:, None] / USUAL_RARITY).astype(np.float32)

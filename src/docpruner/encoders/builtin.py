@@ -189,13 +189,10 @@ class BuiltinEncoder:
     def _run(self, words: Sequence[str], outputs: Sequence[str]) -> list[FloatArray]:
         """These outputs, of each word. All vectors, of pages and queries, come from here."""
         found = self._model(words, outputs)
-        if self._spelling is None:
-            return found
-        mixed, trusted = self._spelling.mixed, self._spelling.trusted
-        return [
-            mixed(words, array) if name == "vectors" else trusted(words, array)
-            for name, array in zip(outputs, found, strict=True)
-        ]
+        if self._spelling is not None:
+            place = outputs.index("vectors")
+            found[place] = self._spelling.mixed(words, found[place])
+        return found
 
     def _model(self, words: Sequence[str], outputs: Sequence[str]) -> list[FloatArray]:
         """These outputs of the model alone, of each word."""

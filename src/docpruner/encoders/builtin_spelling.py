@@ -61,11 +61,6 @@ class Spelling:
         found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-6)
         return found
 
-    def trusted(self, words: Sequence[str], signal: FloatArray) -> FloatArray:
-        """What the model says of the words (1 says nothing), the less the less it knows them."""
-        found: FloatArray = signal ** (1 - self.shares(words))
-        return found
-
     def shares(self, words: Sequence[str]) -> FloatArray:
         return np.array([self._share(word) for word in words], np.float32)
 

@@ -23,7 +23,6 @@ import pypdfium2
 from docpruner import PageEmbedding
 from docpruner.encoders.builtin import (
     GRID,
-    LEAST,
     USUAL_RARITY,
     BuiltinEncoder,
 )
@@ -83,8 +82,7 @@ class Reading:
         vectors, factors = self.encoder._model(words, ("vectors", "weights"))
         if self.spelling:
             vectors = self.spelling.mixed(words, vectors)
-        rarity = np.array([max(self.encoder._rarity(word), LEAST) for word in words])
-        counts = factors * rarity**self.constants.query_rarity_power
+        counts = self.encoder._counts(words, factors)
         return (vectors * counts[:, None] / USUAL_RARITY).astype(np.float32)
 
     def model(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

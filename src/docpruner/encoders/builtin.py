@@ -144,10 +144,20 @@ class BuiltinEncoder:
             if not words:
                 raise EncoderError(f"query {number} is empty: {text!r}")
             vectors, factors = self._run(words, ("vectors", "weights"))
-            rarity = np.array([max(self._rarity(word), LEAST) for word in words])
-            counts = factors * rarity**self.edition.query_rarity_power
+            counts = self._counts(words, factors)
             found.append((vectors * counts[:, None] / USUAL_RARITY).astype(np.float32))
         return found
+
+    def _counts(self, words: Sequence[str], factors: FloatArray) -> FloatArray:
+        """How much each word of a query counts. Of a word that the model does not know its factor
+        says little, and its rarity everything."""
+        power: float | FloatArray = self.edition.query_rarity_power
+        if self._spelling is not None:
+            unknown = self._spelling.shares(words)
+            factors, power = factors ** (1 - unknown), power + (1 - power) * unknown
+        rarity = np.array([max(self._rarity(word), LEAST) for word in words], np.float32)
+        counts: FloatArray = factors * rarity**power
+        return counts
 
     def _page(self, page: Page) -> PageEmbedding:
         words = _words_of(page)

@@ -81,8 +81,7 @@ class Reading:
 
     def query(self, text: str) -> np.ndarray:
         words = self.encoder.query_words(text)
-        wanted, marks = ("vectors", "weights"), self.constants.query_marks
-        vectors, factors = self.encoder._model(words, wanted, marks)
+        vectors, factors = self.encoder._model(words, ("vectors", "weights"))
         if self.spelling:
             vectors = self.spelling.mixed(words, vectors)
             factors = self.spelling.trusted(words, factors)
@@ -92,14 +91,13 @@ class Reading:
 
     def model(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Vectors and attention of the words of a page, by the model alone."""
-        marks = self.constants.page_marks
-        vectors, attention = self.encoder._model(words, ("vectors", "importance"), marks)
+        vectors, attention = self.encoder._model(words, ("vectors", "importance"))
         return vectors, attention
 
     def pages(self, kept: Path, words: list[list[str]]) -> ReadPages:
         """Of all pages; read from the file if they were kept there."""
         ends = np.cumsum([len(page) for page in words])[:-1]
-        kept = kept.with_name(f"{kept.name}.{self.constants.name}.npz")
+        kept = kept.with_name(f"{kept.name}.{Path(self.constants.model_file).stem}.npz")
         if not kept.exists():
             found = []
             with ThreadPoolExecutor(2) as pool:

@@ -12,7 +12,6 @@ import numpy as np
 from docpruner import reducer
 from docpruner.codecs import encode
 from docpruner.encoders.builtin import BuiltinEncoder
-from docpruner.encoders.builtin_spelling import Spelling
 from docpruner.maxsim import score_pages
 from docpruner.types import Page, Word
 
@@ -39,8 +38,10 @@ def page(name: str, words: list[str]) -> Page:
 
 @pytest.fixture(scope="module", params=[False, True], ids=["meaning", "meaning and spelling"])
 def encoder(request) -> BuiltinEncoder:
-    encoder = BuiltinEncoder("builtin-v1", threads=2)
-    encoder._spelling = Spelling(encoder._windows.pieces) if request.param else None
+    encoder = BuiltinEncoder(threads=2)
+    assert encoder._spelling
+    if not request.param:
+        encoder._spelling = None
     return encoder
 
 

@@ -26,6 +26,7 @@ from unicodedata import combining, normalize
 
 import numpy as np
 
+from docpruner.encoders.builtin_rarity import bare
 from docpruner.types import FloatArray
 
 DIM = 128
@@ -56,7 +57,7 @@ class Spelling:
     def mixed(self, words: Sequence[str], vectors: FloatArray) -> FloatArray:
         """The vectors with spelling mixed in, of unit length."""
         shares = self.shares(words)[:, None]
-        found = np.sqrt(1 - shares) * vectors + np.sqrt(shares) * spelling(words)
+        found: FloatArray = np.sqrt(1 - shares) * vectors + np.sqrt(shares) * spelling(words)
         found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-6)
         return found
 
@@ -94,7 +95,7 @@ def spelling(words: Sequence[str]) -> FloatArray:
 def told_apart(words: Sequence[str]) -> list[str]:
     """What has to be the same if a word is to stand on a page again: of a Chinese or Japanese
     character, the next one too."""
-    return [written(word) if after is None else word + after for word, after in _with_next(words)]
+    return [bare(word) if after is None else word + after for word, after in _with_next(words)]
 
 
 def _with_next(words: Sequence[str]) -> Iterator[tuple[str, str | None]]:
@@ -117,8 +118,8 @@ def _word(form: str) -> FloatArray:
     if not form:
         return np.zeros(DIM, np.float32)
     parts = [part for part in _SIGNS.split(form) if part]
-    bare = "".join(sign for sign in normalize("NFKD", "".join(parts)) if not combining(sign))
-    framed = f"<{bare}>"
+    plain = "".join(sign for sign in normalize("NFKD", "".join(parts)) if not combining(sign))
+    framed = f"<{plain}>"
     runs = [f"~{framed[i : i + RUN]}" for i in range(len(framed) - RUN + 1)]
     if any(map(str.isdigit, form)):  # one identifier; "paket-verwaltung" is two words as well
         whole, wholes, rest = WHOLE_OF_DIGITS, [form], [*parts, *runs]

@@ -57,8 +57,9 @@ class Spelling:
     def mixed(self, words: Sequence[str], vectors: FloatArray) -> FloatArray:
         """The vectors with spelling mixed in, of unit length."""
         shares = self.shares(words)[:, None]
-        found: FloatArray = np.sqrt(1 - shares) * vectors + np.sqrt(shares) * spelling(words)
-        found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-6)
+        both = np.sqrt(1 - shares) * vectors + np.sqrt(shares) * spelling(words)
+        lengths = np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-6)
+        found: FloatArray = (both / lengths).astype(np.float32, copy=False)
         return found
 
     def shares(self, words: Sequence[str]) -> FloatArray:

@@ -23,7 +23,6 @@ import pypdfium2
 from docpruner import PageEmbedding
 from docpruner.encoders.builtin import (
     GRID,
-    USUAL_RARITY,
     BuiltinEncoder,
 )
 from docpruner.encoders.builtin_spelling import Spelling
@@ -83,7 +82,7 @@ class Reading:
         if self.spelling:
             vectors = self.spelling.mixed(words, vectors)
         counts = self.encoder._counts(words, factors)
-        return (vectors * counts[:, None] / USUAL_RARITY).astype(np.float32)
+        return (vectors * counts[:, None]).astype(np.float32)
 
     def model(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Vectors and attention of the words of a page, by the model alone."""

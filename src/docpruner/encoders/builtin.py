@@ -145,7 +145,7 @@ class BuiltinEncoder:
                 raise EncoderError(f"query {number} is empty: {text!r}")
             vectors, factors = self._run(words, ("vectors", "weights"))
             counts = self._counts(words, factors)
-            found.append((vectors * counts[:, None] / USUAL_RARITY).astype(np.float32))
+            found.append((vectors * counts[:, None]).astype(np.float32))
         return found
 
     def _counts(self, words: Sequence[str], factors: FloatArray) -> FloatArray:
@@ -156,7 +156,8 @@ class BuiltinEncoder:
             unknown = self._spelling.shares(words)
             factors, power = factors ** (1 - unknown), power + (1 - power) * unknown
         rarity = np.array([max(self._rarity(word), LEAST) for word in words], np.float32)
-        counts: FloatArray = factors * rarity**power
+        usual = USUAL_RARITY**self.edition.query_rarity_power
+        counts: FloatArray = factors * rarity**power / np.float32(usual)
         return counts
 
     def _page(self, page: Page) -> PageEmbedding:

@@ -157,7 +157,7 @@ class BuiltinEncoder:
             factors, power = factors ** (1 - unknown), power + (1 - power) * unknown
         rarity = np.array([max(self._rarity(word), LEAST) for word in words], np.float32)
         usual = USUAL_RARITY**self.edition.query_rarity_power
-        counts: FloatArray = factors * rarity**power / np.float32(usual)
+        counts: FloatArray = (factors * rarity**power / usual).astype(np.float32)
         return counts
 
     def _page(self, page: Page) -> PageEmbedding:

@@ -21,7 +21,7 @@ from docpruner.client import Client
 from docpruner.errors import IndexStateError
 from docpruner.integrations.haystack import DocPrunerRetriever
 
-QUESTION = "In which part of the world did sales go down?"
+QUESTION = "In which part of southern Europe did sales go down?"
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from docpruner.errors import IndexStateError
 from docpruner.integrations.langchain import DocPrunerRetriever
 from web.running import served
 
-QUESTION = "In which part of the world did sales go down?"
+QUESTION = "In which part of southern Europe did sales go down?"
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from PIL import Image
 from docpruner import Index
 from docpruner.integrations.llama_index import DocPrunerRetriever
 
-QUESTION = "In which part of the world did sales go down?"
+QUESTION = "In which part of southern Europe did sales go down?"
 
 
 @pytest.fixture(scope="module")

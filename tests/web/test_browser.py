@@ -15,7 +15,7 @@ from web.browsing import Visit, chromium, expect, picture, serving
 
 SAMPLES = Path(docpruner.__file__).parent / "samples"
 REPORT, ARTICLE = "annual-report.pdf", "tidal-energy-article.pdf"
-QUESTION = "In which part of the world did sales go down?"
+QUESTION = "In which part of southern Europe did sales go down?"
 EVIL = "<img src=x onerror=alert(1)>.png"  # and its file is gone
 SECRET = "correct-hörse 100%"
 
@@ -34,7 +34,7 @@ def guarded(tmp_path_factory):
     shutil.copy(SAMPLES / "travel-expense-form.pdf", folder)
     shutil.copy(SAMPLES / "site-plan.png", folder / EVIL)
     with Index.create(folder / "few.idx") as new:
-        new.add([folder / "travel-expense-form.pdf", folder / EVIL])
+        new.add([folder / "travel-expense-form.pdf", folder / EVIL], ocr=False)
     (folder / EVIL).unlink()
     with serving(folder / "few.idx", token=SECRET) as site:
         yield site
@@ -94,7 +94,7 @@ def test_hits_are_the_servers_with_their_names_scores_and_words(page, site):
     first = cards.first
     assert {"query": "sales", "page": "sell"} in hits[0]["matched"]
     expect(first.locator(".matched")).to_contain_text("sales → sell")
-    expect(first.locator("mark").first).to_have_text("North")
+    expect(first.locator("mark").first).to_have_text("went")
 
 
 def test_a_card_leaves_out_what_all_hits_have_in_common(page, site):
@@ -247,7 +247,7 @@ def test_a_hit_opens_large_and_back_returns_to_it(page, site):
 def test_one_word_alone_is_another_picture_and_survives_a_reload(page, site):
     page.goto(site.page(REPORT, 3, q=QUESTION))
     sales = page.get_by_role("button", name=re.compile("^sales"))
-    expect(sales).to_contain_text("0.62")
+    expect(sales).to_contain_text("0.43")
     every = picture(page)
     sales.click()
     expect(sales).to_have_attribute("aria-pressed", "true")
@@ -579,9 +579,9 @@ def test_everything_can_be_reached_by_keyboard(page, site):
     page.keyboard.press("ArrowRight")
     expect(page.locator("#hits a").nth(1)).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.locator("#page-number")).to_have_text("page 12 of 13")
+    expect(page.locator("#page-number")).to_have_text("page 5 of 13")
     page.keyboard.press("ArrowRight")
-    expect(page.locator("#page-number")).to_have_text("page 13 of 13")
+    expect(page.locator("#page-number")).to_have_text("page 6 of 13")
     page.keyboard.press("Escape")
     expect(page.locator("#hits a").nth(1)).to_be_focused()
     page.keyboard.press("Escape")

@@ -20,7 +20,7 @@ from faults.library import pdf
 from web.conftest import SAMPLES
 from web.running import served
 
-QUESTION = "In which part of the world did sales go down?"
+QUESTION = "In which part of southern Europe did sales go down?"
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_text_and_snippets_of_hits_are_the_same(answers):
     for hit, own in zip(*answers, strict=True):
         assert hit.text == own.text
         assert hit.snippet(mark=("**", "**")) == own.snippet(mark=("**", "**"))
-    assert "from **North** America." in answers[0][0].snippet(mark=("**", "**"))
+    assert "everything **went** well." in answers[0][0].snippet(mark=("**", "**"))
 
 
 def test_pictures_of_hits_look_the_same(answers):

@@ -29,12 +29,15 @@ def joined(address: str | None) -> bool:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else ray warns of it
     local = {} if address else {"include_dashboard": False}
     try:
-        ray.init(address=address, **QUIET, **local)
+        try:
+            ray.init(address=address, **QUIET, **local)
+        except ConnectionAbortedError:  # its client server was slow to start: it is there now
+            ray.init(address=address, **QUIET, **local)
     except Exception as error:  # ConnectionError, RuntimeError and others, by the kind of address
         reason = str(error).strip().splitlines()
         raise ClusterError(
             f"can't join the Ray cluster at {address or 'this machine'}: "
-            f"{reason[0] if reason else type(error).__name__}. All machines need the same versions "
+            f"{' '.join(reason[:2]) or type(error).__name__}. All machines need the same versions "
             "of Python, Ray and docpruner, and the cluster's token if it asks for one "
             "(RAY_AUTH_MODE=token and RAY_AUTH_TOKEN); host:6379 can be joined from a machine of "
             "the cluster only, ray://host:10001 from any"

@@ -28,7 +28,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 LARGEST = 290_000  # bytes of a picture with all its colours
 SIZE, SCALE = {"width": 1280, "height": 800}, 1.5
 EXPLORED = "annual-report.pdf", 5
-WIDE = "In which part of the world did sales go down?"
+WIDE = "In which part of southern Europe did sales go down?"
 NARROW = "What does it cost to lease the cargo bike?"
 
 
@@ -37,7 +37,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         index = Path(made) / "samples.idx"
         with Index.create(index) as new:
-            new.add(SAMPLES)
+            new.add(SAMPLES, ocr=False)
         with served(index) as address, sync_playwright() as playwright:
             chromium = shutil.which("chromium")
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])

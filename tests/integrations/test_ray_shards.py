@@ -148,7 +148,7 @@ def test_a_lost_machine_is_done_without_by_choice_and_its_shards_come_back_elsew
             pytest.skip("Ray, which spreads as it likes, has put all shards on one machine")
         cluster.kill_node()
         told = partial.ask("hits")
-        assert told["seconds"] < 10
+        assert told["seconds"] < 30
         assert [hit for hit in all_hits if hit in told["answer"]] == told["answer"]
         if told["missing"]:  # else the machine was so slow that they were back already
             assert 0 < len(told["answer"]) < len(all_hits)

@@ -16,13 +16,13 @@ class Edition:
     name: str
     model_file: str
     rarity_file: str
-    usual_words: int  # of a page, the mean of those it was trained on
-    length_counts: float  # BM25's b
-    length_power: float  # how strongly a page's length counts
-    rarity_power: float  # of a word's rarity, in the importance
-    repeat_power: float  # of how often the word stood on the page before, in the importance
-    query_rarity_power: float  # of a word's rarity, in a query
-    spelling: bool = True  # mixed into the vectors of words that the model does not know
+    usual_words: int = 344  # of a page, the mean of those it was trained on
+    length_counts: float = 0.75  # BM25's b
+    length_power: float = 0.15  # how strongly a page's length counts
+    rarity_power: float = 0.5  # of a word's rarity, in the importance
+    repeat_power: float = 1.0  # of how often the word stood on the page before, in the importance
+    query_rarity_power: float = 1.0  # of a word's rarity, in a query
+    spelling: bool = False  # mixed into the vectors of words that the model does not know
 
     def length_factor(self, words: int) -> float:
         """How long the vectors of a page of so many words are; 1 for a usual page."""
@@ -30,28 +30,9 @@ class Edition:
         return float(share**-self.length_power)
 
 
-V1 = Edition(
-    "builtin-v1",
-    "builtin-v1.onnx",
-    "rarity.tsv",
-    usual_words=344,
-    length_counts=0.75,
-    length_power=0.15,
-    rarity_power=0.5,
-    repeat_power=1.0,
-    query_rarity_power=1.0,
-    spelling=False,
-)
+V1 = Edition("builtin-v1", "builtin-v1.onnx", "rarity.tsv")
 V2 = Edition(
-    "builtin-v2",
-    "builtin-v1.onnx",
-    "rarity-v2.tsv",
-    usual_words=344,
-    length_counts=0.75,
-    length_power=0.15,
-    rarity_power=0.5,
-    repeat_power=1.0,
-    query_rarity_power=0.75,
+    "builtin-v2", "builtin-v1.onnx", "rarity-v2.tsv", query_rarity_power=0.75, spelling=True
 )
 EDITIONS = {edition.name: edition for edition in (V1, V2)}
 NEWEST = V2

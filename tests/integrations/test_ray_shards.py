@@ -112,7 +112,7 @@ def test_answers_are_those_of_one_index(cluster, folder):
         with one.reader() as reader:
             assert reading.ask("rankings")["answer"] == as_json(rankings(reader))
             assert reading.ask("contents")["answer"] == as_json(contents(reader))
-        assert set(actors(cluster).values()) <= {0, 1}
+        assert set(actors(cluster).values()) == {0, 1}
         told = reading.ask("hits")
         assert told["answer"] == as_json(hits(one))
         assert (told["warned"], told["missing"]) == ([], [])
@@ -144,13 +144,12 @@ def test_a_lost_machine_is_done_without_by_choice_and_its_shards_come_back_elsew
     ):
         all_hits = whole.ask("hits")["answer"]
         assert partial.ask("hits")["answer"] == all_hits
-        if set(actors(cluster).values()) != {0, 1}:
-            pytest.skip("Ray, which spreads as it likes, has put all shards on one machine")
+        assert set(actors(cluster).values()) == {0, 1}
         cluster.kill_node()
-        told = partial.ask("hits")
-        assert told["seconds"] < 30
+        told = partial.ask("hits")  # waits only if all of its shards were on that machine
+        assert "answer" in told, told
         assert [hit for hit in all_hits if hit in told["answer"]] == told["answer"]
-        if told["missing"]:  # else the machine was so slow that they were back already
+        if told["missing"]:  # else they are back already
             assert 0 < len(told["answer"]) < len(all_hits)
             (warned,) = told["warned"]
             assert warned.startswith("MissingShardsWarning: this answer is partial")

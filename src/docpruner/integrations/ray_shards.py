@@ -131,8 +131,8 @@ class RayShards:
             raise
 
     def _start(self) -> None:
-        """One machine after another; Ray's own SPREAD puts actors that need no processor anywhere.
-        A machine is no more than preferred, so that they can be started again on others."""
+        """One machine after another. A machine is no more than preferred, so that they can be
+        started again on others."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         nodes = sorted(node["NodeID"] for node in self._ray.nodes() if node["Alive"])
@@ -143,6 +143,7 @@ class RayShards:
     def _actor(self, shard: Shard, where: Any) -> Any:
         remote = self._ray.remote(
             num_cpus=0,  # or else those of a lost machine would find no room on the others
+            memory=1,  # a byte; an actor that needs nothing is put anywhere, whatever is preferred
             resources={f"node:{shard.node}": 0.001} if shard.node else {},
             scheduling_strategy=where,
             max_restarts=-1,
@@ -173,12 +174,16 @@ class RayShards:
     def begin(
         self, number: int, known: Mapping[int, Hashable]
     ) -> tuple[dict[int, Any], dict[int, str]]:
-        """A shard that is being started again is waited for, unless answers may be partial."""
+        """A shard that is being started again is waited for, unless answers may be partial; and
+        then too if there is no other: an answer without any shard is none."""
         asking = {
             shard: lambda actor=actor, shard=shard: actor.begin.remote(number, known.get(shard))
             for shard, actor in enumerate(self._actors)
         }
+        until = time.monotonic() + self._listed.timeout
         answers, lost = self._answers(asking, self._listed.timeout, again=not self._listed.partial)
+        if not answers and time.monotonic() < until:
+            answers, lost = self._answers(asking, until - time.monotonic(), again=True)
         return {shard: _told(answer) for shard, answer in answers.items()}, lost
 
     def ask(
@@ -205,7 +210,7 @@ class RayShards:
             left = max(0.0, until - time.monotonic())
             ready, _ = self._ray.wait(list(waiting), num_returns=1, timeout=left)
             if not ready:
-                lost |= dict.fromkeys(waiting.values(), f"no answer in {seconds:g} s")
+                lost |= dict.fromkeys(waiting.values(), f"no answer in {seconds:.3g} s")
                 break
             shard = waiting.pop(ready[0])
             try:

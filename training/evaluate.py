@@ -39,7 +39,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 def pages_of(folder: Path) -> Iterator[Page]:
     for path in sorted((folder / "pdfs").glob("*.pdf")):
-        yield from pages_of_file(path)
+        yield from pages_of_file(path, ocr=False)
 
 
 class Questions:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from docpruner.encoders.builtin import GRID, BuiltinEncoder, cells_of
 from docpruner.encoders.builtin_editions import NEWEST, Edition
 from docpruner.maxsim import score_pages
 from docpruner.stores.bm25 import bm25
-from docpruner.types import PageEmbedding
+from docpruner.types import FloatArray, PageEmbedding
 from docpruner.word_forms import words_in
 
 RANGES = {
@@ -32,6 +32,7 @@ RANGES = {
     "rarity_power": (0.25, 0.5, 0.75, 1.0),
     "repeat_power": (0.5, 1.0, 2.0),
 }
+SPECS = ("none", "docpruner:k=-0.25", "docpruner:k=0", "attention-ratio:ratio=0.6")
 KINDS = ("synonyms", "hidden", "heading", "faq")
 OF_IMPORTANCE = ("rarity_power", "repeat_power")
 
@@ -50,37 +51,36 @@ class Held:
             encoder._run(query["text"].split(), ("vectors", "weights")) for _, query in self.queries
         ]
 
-    def finished(self, rules: Edition) -> list[PageEmbedding]:
-        self.encoder.edition = rules
-        found = []
-        for page, (vectors, attention) in zip(self.pages, self.raw, strict=True):
-            importance = attention * self.encoder._worth(page["words"])
-            boxes = np.zeros((len(vectors), 4), np.float32)
-            found.append(
-                PageEmbedding(
-                    "page", vectors * rules.length_factor(len(vectors)),
-                    importance * len(importance) / importance.sum(), GRID, cells_of(boxes), boxes,
-                )
-            )  # fmt: skip
-        return found
+    def reduced(self, number: int, spec: str, hidden: Sequence[int] = (0, 0)) -> FloatArray:
+        """The vectors of a page that are kept if these of its words are not there at all."""
+        vectors, attention = self.raw[number]
+        rest = np.r_[0 : hidden[0], hidden[1] : len(vectors)]
+        texts = [self.pages[number]["words"][place] for place in rest]
+        importance = attention[rest] * self.encoder._worth(texts)
+        boxes = np.zeros((len(rest), 4), np.float32)
+        length = self.encoder.edition.length_factor(len(vectors))
+        return reducer(spec)(
+            PageEmbedding(
+                "page", vectors[rest] * length, importance * len(rest) / importance.sum(),
+                GRID, cells_of(boxes), boxes,
+            )
+        ).vectors  # fmt: skip
 
     def ndcg(self, rules: Edition, spec: str) -> list[float]:
-        reductions = [reducer(spec)(page) for page in self.finished(rules)]
-        offsets = np.cumsum([0, *(len(found.vectors) for found in reductions)])
-        vectors = np.concatenate([found.vectors for found in reductions])
-        kept = [found.sources for found in reductions]
-        queries = list(self._weighted(rules))
-        scores = score_pages(queries, vectors, offsets)
+        self.encoder.edition = rules
+        kept = [self.reduced(number, spec) for number in range(len(self.pages))]
+        self.pruned = 1 - sum(map(len, kept)) / sum(len(vectors) for vectors, _ in self.raw)
+        queries = list(self._weighted())
+        scores = score_pages(queries, np.concatenate(kept), np.cumsum([0, *map(len, kept)]))
         for row, (page, query) in enumerate(self.queries):
-            first, last = query["source"]
-            own = reductions[page].vectors[(kept[page] < first) | (kept[page] >= last)]
-            scores[row, page] = (queries[row] @ own.T).max(1).sum() if len(own) else -np.inf
+            if query["source"][0] < query["source"][1] <= len(self.raw[page][0]):
+                own = self.reduced(page, spec, query["source"])
+                scores[row, page] = (queries[row] @ own.T).max(1).sum()
         return self.mean_ndcg(scores)
 
-    def _weighted(self, rules: Edition) -> Iterator[np.ndarray]:
+    def _weighted(self) -> Iterator[FloatArray]:
         for (_, query), (vectors, factors) in zip(self.queries, self.asked, strict=True):
-            rarity = [max(self.encoder._rarity(word), 0.05) for word in query["text"].split()]
-            counts = factors * np.array(rarity) ** rules.query_rarity_power
+            counts = self.encoder._counts(query["text"].split(), factors)
             yield (vectors * counts[:, None]).astype(np.float32)
 
     def bm25(self) -> list[float]:
@@ -107,18 +107,22 @@ def main(cache: Path, edition: str = NEWEST.name) -> None:
     encoder = BuiltinEncoder(edition)
     held, rules = Held(cache, encoder), encoder.edition
     print(f"{len(held.pages)} pages, {len(held.queries)} questions")
-    print(f"{'':40}", *(f"{kind:>9}" for kind in (*KINDS, "mean")))
+    print(f"{'':40}", *(f"{kind:>9}" for kind in (*KINDS, "mean", "pruned")))
 
-    def show(what: str, found: list[float]) -> None:
-        print(f"{what:40}", *(f"{ndcg:9.4f}" for ndcg in found), flush=True)
+    def show(what: str, found: list[float], pruned: str = "") -> None:
+        print(f"{what:40}", *(f"{ndcg:9.4f}" for ndcg in found), pruned, flush=True)
+
+    def try_(what: str, tried: Edition, spec: str) -> None:
+        found = held.ndcg(tried, spec)
+        show(f"{what}, {spec}", found, f"{held.pruned:9.1%}")
 
     show("BM25", held.bm25())
-    for spec in ("none", "docpruner:k=-0.25", "docpruner:k=0"):
-        show(f"{edition}, {spec}", held.ndcg(rules, spec))
+    for spec in SPECS:
+        try_(edition, rules, spec)
     for name, values in RANGES.items():
         spec = "docpruner:k=0" if name in OF_IMPORTANCE else "none"
         for value in values:
-            show(f"{name} {value}, {spec}", held.ndcg(replace(rules, **{name: value}), spec))
+            try_(f"{name} {value}", replace(rules, **{name: value}), spec)
 
 
 if __name__ == "__main__":

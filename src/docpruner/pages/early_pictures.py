@@ -23,8 +23,9 @@ Stamp = tuple[int, int, int, int]
 class EarlyPictures:
     """Which child was asked for which picture; each answers in the order it was asked.
 
-    Not all that come next will be opened: a run may know them already. So no more are asked for
-    than were opened one after another, and after one that was passed over it begins anew.
+    Not all that come next will be opened: an index may have them already. So it begins with one,
+    asks for twice as many whenever the next in line is opened, and after one that was passed over
+    for none until then.
     """
 
     def __init__(self, most: int) -> None:
@@ -52,6 +53,7 @@ class EarlyPictures:
             stamp = None if file in self._asked else _stamp(file)
             if stamp is None:
                 continue
+            # one that was lost with its child may not wait behind one that comes after it
             in_turn = not any(later in self._asked for later in self._coming[place:])
             child = self._free_child(children, start, most_before=EACH - 1 if in_turn else 0)
             if child is None:

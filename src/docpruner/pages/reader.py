@@ -50,9 +50,9 @@ class PageReader:
     the words are not stored, nobody needs them, and cutting a page into words takes longer than
     drawing it. With `ocr`, the words of a page that has none are recognised from its picture, by
     several children at once: they share a file that has such a page, or read pictures ahead, if it
-    is known which come next (see `open`). A page may take `seconds`
-    (twice as many with `ocr`); a child may take `memory` bytes, by default a quarter of the
-    machine's but no more than 4 GB (and 1 GB on top with `ocr`).
+    is known which come next (see `open`). A page may take `seconds` (twice as many with `ocr`); a
+    child may take `memory` bytes, by default a quarter of the machine's but no more than 4 GB (and
+    1 GB on top with `ocr`).
     """
 
     def __init__(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -55,7 +56,7 @@ class EarlyPictures:
                 continue
             # one that was lost with its child may not wait behind one that comes after it
             in_turn = not any(later in self._asked for later in self._coming[place:])
-            child = self._free_child(children, start, most_before=EACH - 1 if in_turn else 0)
+            child = self._free_child(children, start, in_turn=in_turn)
             if child is None:
                 return
             self._asked[file] = stamp, child
@@ -63,15 +64,18 @@ class EarlyPictures:
             child.ask(page)
 
     def _free_child(
-        self, children: list[Child], start: Callable[[], Child], *, most_before: int
+        self, children: list[Child], start: Callable[[], Child], *, in_turn: bool
     ) -> Child | None:
-        idlest = min(children, key=self.pending, default=None)
-        if (idlest is None or self.pending(idlest)) and len(children) < self._most:
-            try:
+        free = [child for child in children if child.alive and (in_turn or not self.pending(child))]
+        idlest = min(free, key=self._work, default=None)
+        if (idlest is None or self._work(idlest)) and len(children) < self._most:
+            with suppress(PageError):  # reported if a file that is opened can't do without
                 return start()
-            except PageError:  # reported if a file that is opened can't do without
-                pass
-        return idlest if idlest is not None and self.pending(idlest) <= most_before else None
+        return idlest if idlest is not None and self._work(idlest) < EACH else None
+
+    def _work(self, child: Child) -> int:
+        """Pictures that it has yet to read, while what is pending may be read already."""
+        return self.pending(child) - child.waiting // 2
 
     @property
     def any_coming(self) -> bool:

@@ -68,6 +68,11 @@ class Child:
     def alive(self) -> bool:
         return self._process.poll() is None
 
+    @property
+    def waiting(self) -> int:
+        """Answers that have come and were not taken."""
+        return self._answers.qsize()
+
     def ask(self, request: Message) -> None:
         """A child that is dead by now says so when its answer is waited for."""
         with suppress(OSError, ValueError):  # ValueError: another thread has closed it

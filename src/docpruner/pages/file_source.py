@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docpruner.errors import PageError
-from docpruner.pages.files import find_files
+from docpruner.pages.files import find_files, pictures_after
 from docpruner.pages.problems import printable_path, unreachable
 from docpruner.pages.reader import PageReader
 from docpruner.types import Page
@@ -22,10 +22,11 @@ class FileDocument:
     content_hash: bytes
     bytes: int
     reader: PageReader
+    ahead: Iterable[Path] = ()  # pictures that may be next
     is_open: bool = False  # by its reader, until the next document is
 
     def count(self) -> int:
-        count = self.reader.open(self.path)
+        count = self.reader.open(self.path, ahead=self.ahead)
         self.is_open = True
         return count
 
@@ -63,15 +64,16 @@ class FileSource:
         self._reader = PageReader(pixels=pixels, words=words, ocr=ocr)
 
     def documents(self) -> Iterator[FileDocument | PageError]:
-        for file in self._files:
+        for place, file in enumerate(self._files):
             if isinstance(file, PageError):
                 yield file
                 continue
             try:
                 with file.open("rb") as content:
                     digest = hashlib.file_digest(content, "sha256").digest()
-                name = self._name(file)
-                yield FileDocument(name, file, digest, file.stat().st_size, self._reader)
+                name, size = self._name(file), file.stat().st_size
+                ahead = pictures_after(self._files, place)
+                yield FileDocument(name, file, digest, size, self._reader, ahead)
             except PageError as problem:
                 yield problem
             except OSError as error:

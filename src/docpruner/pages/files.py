@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from docpruner.errors import PageError
@@ -14,6 +15,7 @@ from docpruner.pages.problems import bad_name, printable_path, special_file, unr
 PDF_SUFFIXES = frozenset({".pdf"})
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"})
 SUFFIXES = PDF_SUFFIXES | IMAGE_SUFFIXES
+PICTURE_SUFFIXES = IMAGE_SUFFIXES - {".tif", ".tiff"}  # of one page, while a TIFF may have many
 
 Identity = tuple[int, int]  # device and inode of a folder
 
@@ -36,6 +38,15 @@ def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path | PageE
 
 def supported(path: str | os.PathLike[str]) -> bool:
     return os.path.splitext(path)[1].lower() in SUFFIXES
+
+
+def pictures_after(files: Sequence[Path | PageError], place: int) -> Iterator[Path]:
+    """The pictures of one page that directly follow the one at `place`, if that is one too."""
+    for file in islice(files, place, None):
+        if isinstance(file, PageError) or file.suffix.lower() not in PICTURE_SUFFIXES:
+            return
+        if file is not files[place]:
+            yield file
 
 
 def _below(start: str, finished: set[Identity]) -> Iterator[Path | PageError]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, BinaryIO, get_args
 
 from docpruner.errors import PageError
 from docpruner.pages.parsed_page import ParsedPage, Picture
+from docpruner.pages.problems import printable_path
 from docpruner.types import Word, WordsFrom
 
 LONGEST_HEADER = 1 << 28  # bytes
@@ -104,6 +106,9 @@ def problem_header(problem: PageError) -> Message:
 
 
 @believed()
-def problem_of(header: Message, path: str) -> PageError:
+def problem_in(header: Message, path: Path) -> PageError | None:
+    if "problem" not in header:
+        return None
     reason, remedy, page = header["problem"]
-    return PageError(path, str(reason), str(remedy), None if page is None else int(page))
+    number = None if page is None else int(page)
+    return PageError(printable_path(path), str(reason), str(remedy), number)

@@ -107,3 +107,17 @@ def another_kind(path: Path, expected: str, beginning: bytes) -> PageError:
 def too_much_memory(path: Path, limit: int, page: int | None = None) -> PageError:
     reason = f"needs more than {readable_size(limit)} of memory"
     return PageError(printable_path(path), reason, "make it smaller or simpler", page)
+
+
+def stopped(path: Path, page: int | None) -> PageError:
+    reason = "wasn't read because reading was stopped"
+    return PageError(printable_path(path), reason, "read it again", page)
+
+
+def given_up(path: Path, page: int) -> PageError:
+    reason = "wasn't tried because too many pages before it took too much time or memory"
+    return PageError(printable_path(path), reason, "simplify the file", page)
+
+
+def on_page(problem: PageError, page: int) -> PageError:
+    return PageError(problem.path, problem.reason, problem.remedy, page)

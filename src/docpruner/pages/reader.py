@@ -14,11 +14,18 @@ from typing import TYPE_CHECKING, Self
 from docpruner.errors import PageError
 from docpruner.pages import messages
 from docpruner.pages.child import Child, ChildDeadError, ChildFullError, ChildSlowError
+from docpruner.pages.early_pictures import EarlyPictures
 from docpruner.pages.memory_limit import default_limit, most_recognisers
 from docpruner.pages.messages import GarbledError, Message
 from docpruner.pages.ocr import uses_ocr
 from docpruner.pages.parsed_page import DEFAULT_PIXELS
-from docpruner.pages.problems import printable_path, too_much_memory
+from docpruner.pages.problems import (
+    given_up,
+    on_page,
+    printable_path,
+    stopped,
+    too_much_memory,
+)
 from docpruner.types import Page
 
 if TYPE_CHECKING:
@@ -41,10 +48,11 @@ class PageReader:
     With None it reads words, and a page is drawn only when its `render` is called, from the file.
     Without `words`, those of the text layer are left alone: where an encoder looks at pictures and
     the words are not stored, nobody needs them, and cutting a page into words takes longer than
-    drawing it. With `ocr`, the words of a page that has none are recognised from its picture, and
-    once a file has such a page, several children share the rest of it. A page may take `seconds`
-    (twice as many with `ocr`); a child may take `memory` bytes, by default a quarter of the
-    machine's but no more than 4 GB (and 1 GB on top with `ocr`).
+    drawing it. With `ocr`, the words of a page that has none are recognised from its picture, by
+    several children at once: they share a file that has such a page, or read pictures ahead, if it
+    is known which come next (see `open`). A page may take `seconds` (twice as many with `ocr`); a
+    child may take `memory` bytes, by default a quarter of the machine's but no more than 4 GB (and
+    1 GB on top with `ocr`).
     """
 
     def __init__(
@@ -67,23 +75,32 @@ class PageReader:
         self._turn = 0  # of the stream of pages that may talk to the children
         self._strain = 0  # that the open file has caused; see GOOD_PAGES
         self._is_scan = False  # the open file: words of it had to be recognised
+        self._early = EarlyPictures(self._most)
+        self._first: Page | PageError | None = None  # page of the open file, if read already
         self._children: list[Child] = []
         self._closed = False
         self._starting = Lock()
         with suppress(OSError):  # tried again, and reported, when a file is opened
             self._children.append(Child(self._options))  # gets ready while the parent does
 
-    def open(self, path: Path) -> int:
-        """The number of pages of a file; PageError if it can't be read."""
+    def open(self, path: Path, *, ahead: Iterable[Path] = ()) -> int:
+        """The number of pages of a file; PageError if it can't be read.
+
+        `ahead` are pictures of one page each that may be opened next, in this order: with `ocr`,
+        children that would have nothing to do read them meanwhile.
+        """
         self._new_turn()
-        self._path = None
+        self._path = self._first = None
         self._strain, self._is_scan = 0, False
         path = Path(os.path.abspath(path))
-        if not all(child.alive for child in self._children):
-            self._drop_children()
+        if self._closed:
+            raise stopped(path, None)
+        dead = {child for child in self._children if not child.alive}
+        self._end({child for child in dead if not self._early.pending(child)})
+        self._end(self._early.expect(path, ahead))
         for child in self._children:
             child.file = None  # it may have changed
-        count = self._open(path, self._children[0] if self._children else self._started(path))
+        count = self._open_early(path) if self._early.any_coming else self._open_now(path)
         self._path = path
         return count
 
@@ -98,7 +115,12 @@ class PageReader:
             raise ValueError("no file is open; call open(path) first")
         self._new_turn()
         pixels = self._pixels if pixels is None else pixels
-        return self._stream(self._path, deque(numbers), pixels, self._turn)
+        waiting, first = deque(numbers), self._first
+        self._first = None
+        if first is not None and pixels == self._pixels and [*waiting] == [1]:
+            return iter([first])
+        self._end({child for child in self._children if self._early.pending(child)})
+        return self._stream(self._path, waiting, pixels, self._turn)
 
     def close(self) -> None:
         """For good, and from any thread: what another one waits for fails at once."""
@@ -125,17 +147,53 @@ class PageReader:
 
     def _drop_children(self) -> None:
         self._asked.clear()
+        self._end({*self._children})
+
+    def _end(self, ended: set[Child]) -> None:
+        self._early.forget(ended)
         with self._starting:
-            children, self._children = self._children, []
-        for child in children:
+            self._children = [child for child in self._children if child not in ended]
+        for child in ended:
             child.close()
+
+    def _open_early(self, path: Path) -> int:
+        """With page 1, and have other pictures read meanwhile."""
+        request = {"page": 1, "pixels": self._pixels, "words": self._words}
+        self._early.ask(self._children, lambda: self._started(path), request)
+        child = self._early.child_of(path)
+        if child is None:
+            return self._open_now(path)
+        page = None
+        try:
+            header, _ = child.answer(self._seconds)
+            problem = messages.problem_in(header, path)
+            count = 1 if problem else messages.count_of(header)
+            if count > 1:  # whatever its name says
+                return self._open_now(path)
+            page = 1
+            answer = child.answer(self._seconds)
+            self._early.answered(path)
+            if problem:
+                raise problem
+            self._first = self._page(path, 1, *answer)
+        except FAILURES as error:
+            self._end({child})
+            failure = self._failure(path, error, page)
+            if page is None:
+                raise failure from None
+            self._first = failure
+        return count
+
+    def _open_now(self, path: Path) -> int:
+        self._end({child for child in self._children if self._early.pending(child)})
+        return self._open(path, self._children[0] if self._children else self._started(path))
 
     def _open(self, path: Path, child: Child) -> int:
         child.ask({"open": str(path)})
         try:
             header, _ = child.answer(self._seconds)
-            if "problem" in header:
-                raise messages.problem_of(header, printable_path(path))
+            if problem := messages.problem_in(header, path):
+                raise problem
             child.file = path
             return messages.count_of(header)
         except FAILURES as error:
@@ -145,7 +203,7 @@ class PageReader:
     def _started(self, path: Path) -> Child:
         with self._starting:
             if self._closed:
-                raise _stopped(path, None)
+                raise stopped(path, None)
             try:
                 self._children.append(Child(self._options))
             except OSError as error:
@@ -175,14 +233,14 @@ class PageReader:
                     f"{printable_path(path)}: its reader has moved on to something else"
                 )
             if self._strain >= PATIENCE * GOOD_PAGES:
-                yield from (_given_up(path, number) for number in waiting)
+                yield from (given_up(path, number) for number in waiting)
                 return
             numbers = [*(number for number, _ in self._asked), *waiting]
             try:
                 readers = self._readers(path, len(numbers))
             except PageError as problem:
                 self._drop_children()
-                yield from (_on_page(problem, number) for number in numbers)
+                yield from (on_page(problem, number) for number in numbers)
                 return
             self._ask(readers, waiting, pixels)
             number, child = self._asked[0]
@@ -209,8 +267,8 @@ class PageReader:
             child.ask({"page": self._asked[-1][0], "pixels": pixels, "words": self._words})
 
     def _page(self, path: Path, number: int, header: Message, picture: bytes) -> Page | PageError:
-        if "problem" in header:
-            return _on_page(messages.problem_of(header, printable_path(path)), number)
+        if problem := messages.problem_in(header, path):
+            return on_page(problem, number)
         parsed = messages.parsed_page_of(header, picture)
         if parsed.number != number:
             raise GarbledError(f"page {parsed.number} instead of {number}")
@@ -219,7 +277,7 @@ class PageReader:
 
     def _failure(self, path: Path, error: Exception, page: int | None = None) -> PageError:
         if self._closed:
-            return _stopped(path, page)
+            return stopped(path, page)
         if isinstance(error, ChildSlowError):
             reason = f"took longer than {self._seconds:g} s to read"
             return PageError(printable_path(path), reason, "simplify it, or allow more time", page)
@@ -248,20 +306,6 @@ def page_or_raise(page: Page | PageError) -> Page:
     if isinstance(page, PageError):
         raise page
     return page
-
-
-def _on_page(problem: PageError, number: int) -> PageError:
-    return PageError(problem.path, problem.reason, problem.remedy, number)
-
-
-def _stopped(path: Path, number: int | None) -> PageError:
-    reason = "wasn't read because reading was stopped"
-    return PageError(printable_path(path), reason, "read it again", number)
-
-
-def _given_up(path: Path, number: int) -> PageError:
-    reason = "wasn't tried because too many pages before it took too much time or memory"
-    return PageError(printable_path(path), reason, "simplify the file", number)
 
 
 def _drawn_aside(path: Path, number: int, seconds: float, memory: int) -> Image:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from docpruner.errors import PageError
 from docpruner.evaluate.data.sampling import some_of
 from docpruner.pages.file_source import FileDocument, is_gone
-from docpruner.pages.files import find_files
+from docpruner.pages.files import find_files, pictures_after
 from docpruner.pages.page_files import PageFiles
 from docpruner.pages.parsed_page import DEFAULT_PIXELS
 from docpruner.pages.problems import printable_path, unreachable
@@ -93,13 +93,14 @@ class FolderSource:
         self.size = sum(_size(file) for file in self._files if isinstance(file, Path))
 
     def documents(self) -> Iterator[FileDocument | PageError]:
-        for file in self._files:
+        for place, file in enumerate(self._files):
             if isinstance(file, PageError):
                 yield file
                 continue
             try:
                 name, content_hash = self._pages.name_of(file), self._pages.hash_of(file)
-                yield FileDocument(name, file, content_hash, file.stat().st_size, self._reader)
+                size, ahead = file.stat().st_size, pictures_after(self._files, place)
+                yield FileDocument(name, file, content_hash, size, self._reader, ahead)
             except PageError as problem:
                 yield problem
             except OSError as error:

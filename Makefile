@@ -28,8 +28,9 @@ lint: $(INSTALLED)
 types: $(INSTALLED)
 	$(BIN)/mypy
 
+# worksteal: neighbours stay together, so that what a file needs is set up once, not by every worker
 unit: $(INSTALLED)
-	$(BIN)/pytest --numprocesses auto
+	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 # Jina v4's published code runs with transformers 4 only. What is not replaced is taken from .venv.
 jina: $(JINA)/.installed

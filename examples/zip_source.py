@@ -43,7 +43,7 @@ class ZipSource:
         with zipfile.ZipFile(self._archive) as opened:
             self._members = [each for each in opened.infolist() if supported(each.filename)]
         self.size = sum(member.file_size for member in self._members)
-        self._reader = PageReader(pixels=pixels)
+        self._reader = PageReader(pixels=pixels, title_page=True)
 
     def documents(self) -> Iterator[ZippedDocument | PageError]:
         with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(self._archive) as archive:

@@ -12,25 +12,22 @@ import sys
 from pathlib import Path
 
 import torch
-from features import export, minilm
+from features import export
 from model import DIM, Backbone, Heads, Model
 
-from docpruner.encoders.builtin_editions import V1, V2, Edition
+from docpruner.encoders.builtin_editions import V2, Edition
 
 OUTPUTS = ("vectors", "importance", "weights")
 
 
 def main(cache: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    backbone = Backbone(minilm())
+    backbone = Backbone(cache / "backbone")
     heads = Heads(backbone)
     heads.load_state_dict(torch.load(cache / "heads.pt"))
-    export(Model(backbone, heads), OUTPUTS, folder / V1.model_file)
-    shutil.copy(f"{minilm()}/tokenizer.json", folder / "tokenizer.json")
-    shutil.copy(cache / "rarity.tsv", folder / V1.rarity_file)
+    export(Model(backbone, heads), OUTPUTS, folder / V2.model_file)
     shutil.copy(cache / "rarity-v2.tsv", folder / V2.rarity_file)
-    for edition in (V1, V2):
-        describe(edition, folder)
+    describe(V2, folder)
 
 
 def describe(edition: Edition, folder: Path) -> None:

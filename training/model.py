@@ -1,4 +1,4 @@
-"""The encoder in torch: MiniLM, frozen, and three small heads that are trained.
+"""The encoder in torch: a language model, frozen, and three small heads that are trained.
 
 Word features are means over the word's pieces, so everything behind them is small:
 - vectors: a linear map of the last hidden states beside the word's own input embedding
@@ -12,6 +12,7 @@ Word features are means over the word's pieces, so everything behind them is sma
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -33,9 +34,9 @@ class Features(NamedTuple):
 
 
 class Backbone(nn.Module):
-    """MiniLM up to word features. `pool` (batch, words, pieces) says which pieces make a word."""
+    """The language model up to word features. `pool` (batch, words, pieces) says which pieces make a word."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: Path) -> None:
         super().__init__()
         self.bert = BertModel.from_pretrained(
             folder, add_pooling_layer=False, attn_implementation="eager"

@@ -33,7 +33,7 @@ def share_of_pages(rank: int) -> float:
 def main(cache: Path) -> None:
     mined = (json.loads(line)["words"] for line in (cache / "mined.jsonl").open())
     seen, pages = seen_on_pages(mined)
-    vocabulary = tokenizer().get_vocab()
+    vocabulary = tokenizer(cache).get_vocab()
     before = vocabulary[FIRST_WORD] - 1
     for word, number in vocabulary.items():
         if number > before:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import backbone
 import corpus
 import export
 import features
@@ -24,6 +25,7 @@ from docpruner.encoders.builtin import ARTEFACTS
 
 def main(cache: Path, artefacts: Path = ARTEFACTS) -> None:
     steps = [
+        ("backbone", backbone.main),
         ("pdfs", corpus.main),
         ("mined.jsonl", mine.main),
         ("rarity-v2.tsv", rarity.main),

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from data import Mined, load
-from features import minilm
 from model import DIM, Backbone, Features, Heads
 from torch import Tensor
 from torch.nn import functional
@@ -175,7 +174,7 @@ def main(cache: Path) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(SEED)
     mined = load(cache / "features.npz")
-    heads = Heads(Backbone(minilm()))
+    heads = Heads(Backbone(cache / "backbone"))
     with torch.no_grad():
         start(heads, mined)
     torch.save(heads.state_dict(), cache / "heads-start.pt")

@@ -65,6 +65,7 @@ class Page:
     content_hash: bytes = b""  # of what an encoder sees of it, empty if unknown
     words_from: WordsFrom = "nowhere"
     embedding: PageEmbedding | None = None  # if it was computed elsewhere: then it is not encoded
+    title_page: tuple[Word, ...] = ()  # words of its document's first page, if this is another
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,11 @@ which is comparable across windows.
 is, and 1, 1/2, 1/3 … for its first, second, third time on the page, since MaxSim needs a word once.
 It is scaled so that an average word of the page has 1.
 
+**The title page** tells what the other pages of a document are part of: few of them name the
+company or the product that a question asks about. So each gets the vectors of the words that stand
+out on the first (`builtin_title`), as special tokens: they count in every score, stand nowhere on
+the page, and are never pruned.
+
 **Vectors** of one page are all equally long, and the shorter the more words it has: more words mean
 more chances of a good match, so that MaxSim by itself prefers full pages. The rule is BM25's.
 
@@ -31,8 +36,9 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,10 +49,11 @@ from docpruner.cores import usable_cores
 from docpruner.encoders.builtin_editions import EDITIONS, NEWEST
 from docpruner.encoders.builtin_rarity import Rarity, bare
 from docpruner.encoders.builtin_spelling import Spelling, told_apart
+from docpruner.encoders.builtin_title import standing_out
 from docpruner.encoders.builtin_windows import Windows, stack
 from docpruner.encoders.encoder_name import Reads
 from docpruner.errors import EncoderError, NoWordsWarning
-from docpruner.types import FloatArray, IntArray, Page, PageEmbedding, Prompt, Word
+from docpruner.types import SPECIAL, FloatArray, IntArray, Page, PageEmbedding, Prompt, Word
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -58,6 +65,7 @@ WHOLE_PAGE = (0.0, 0.0, 1.0, 1.0)
 LEAST = 0.05  # rarity of a sign, so that no query is all zeros
 USUAL_RARITY = 5.0  # so that scores are of the order of the number of words
 WINDOWS_AT_ONCE = 4  # bounds the memory of a page with thousands of words
+TITLES = 8  # of documents whose pages are encoded at the same time
 
 # As the text layer cuts pages: scripts without spaces into characters.
 QUERY_WORD = re.compile(
@@ -90,6 +98,7 @@ class BuiltinEncoder:
         self._windows = Windows(tokenizer)
         self._rarity = Rarity.read(files[self.edition.rarity_file].decode())
         self._spelling = Spelling(self._windows.pieces) if self.edition.spelling else None
+        self._titles, self._titling = lru_cache(TITLES)(self._title_vectors), Lock()
 
     @property
     def name(self) -> str:
@@ -162,20 +171,18 @@ class BuiltinEncoder:
 
     def _page(self, page: Page) -> PageEmbedding:
         words = _words_of(page)
-        texts = [word.text for word in words]
-        vectors, attention = self._run(texts, ("vectors", "importance"))
+        vectors, importance = self._weighed(words)
         vectors *= self.edition.length_factor(len(words))
-        importance = attention * self._worth(texts)
-        importance *= len(importance) / importance.sum()
         boxes = np.array([word.box for word in words], np.float32)
         attended: FloatArray = (importance @ vectors).astype(np.float32)
+        title = self._title(page)
         return PageEmbedding(
             name=page.name,
-            vectors=vectors,
-            importance=importance,
+            vectors=np.concatenate([vectors, title]),
+            importance=np.pad(importance, (0, len(title))),
             grid=GRID,
-            cells=cells_of(boxes),
-            boxes=boxes,
+            cells=np.pad(cells_of(boxes), (0, len(title)), constant_values=SPECIAL),
+            boxes=np.pad(boxes, ((0, len(title)), (0, 0))),
             global_vector=attended / max(float(np.linalg.norm(attended)), 1e-6),
         )
 
@@ -184,7 +191,26 @@ class BuiltinEncoder:
         texts = [word.text for word in words]
         (vectors,) = self._run(texts, ["vectors"])
         vectors *= self.edition.length_factor(len(words))
-        return vectors
+        return np.concatenate([vectors, self._title(page)])
+
+    def _weighed(self, words: Sequence[Word]) -> tuple[FloatArray, FloatArray]:
+        """The vectors of words, of unit length, and their importances."""
+        texts = [word.text for word in words]
+        vectors, attention = self._run(texts, ("vectors", "importance"))
+        importance = attention * self._worth(texts)
+        importance *= len(importance) / importance.sum()
+        return vectors, importance
+
+    def _title(self, page: Page) -> FloatArray:
+        if not (page.title_page and self.edition.title_words):
+            return np.empty((0, self.dim), np.float32)
+        with self._titling:  # threads meet at a document's second page
+            return self._titles(page.title_page)
+
+    def _title_vectors(self, words: tuple[Word, ...]) -> FloatArray:
+        vectors, importance = self._weighed(words)
+        found: FloatArray = vectors[standing_out(words, importance, self.edition.title_words)]
+        return found
 
     def _worth(self, texts: Sequence[str]) -> FloatArray:
         """How much each word is worth keeping, whatever stands around it."""

@@ -23,6 +23,7 @@ class Edition:
     repeat_power: float = 1.0  # of how often the word stood on the page before, in the importance
     query_rarity_power: float = 1.0  # of a word's rarity, in a query
     spelling: bool = False  # mixed into the vectors of words that the model does not know
+    title_words: int = 0  # of the document's first page, that every other page gets vectors of
 
     def length_factor(self, words: int) -> float:
         """How long the vectors of a page of so many words are; 1 for a usual page."""
@@ -32,7 +33,12 @@ class Edition:
 
 V1 = Edition("builtin-v1", "builtin-v1.onnx", "rarity.tsv")
 V2 = Edition(
-    "builtin-v2", "builtin-v1.onnx", "rarity-v2.tsv", query_rarity_power=0.75, spelling=True
+    "builtin-v2",
+    "builtin-v1.onnx",
+    "rarity-v2.tsv",
+    query_rarity_power=0.75,
+    spelling=True,
+    title_words=16,
 )
 EDITIONS = {edition.name: edition for edition in (V1, V2)}
 NEWEST = V2

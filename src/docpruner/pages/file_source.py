@@ -61,7 +61,7 @@ class FileSource:
             remedy = "give PDF, PNG, JPEG, TIFF or WebP files, or folders with some"
             self._files = [PageError(where, "holds no document", remedy)]
         self.size = sum(_size(file) for file in self._files if isinstance(file, Path))
-        self._reader = PageReader(pixels=pixels, words=words, ocr=ocr)
+        self._reader = PageReader(pixels=pixels, words=words, ocr=ocr, title_page=True)
 
     def documents(self) -> Iterator[FileDocument | PageError]:
         for place, file in enumerate(self._files):

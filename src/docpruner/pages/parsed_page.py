@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,14 @@ class ParsedPage:
             content_hash=self.content_hash,
             words_from=self.words_from,
         )
+
+
+def titled(page: Page, title_page: tuple[Word, ...]) -> Page:
+    """The page together with the words of its document's first page, which tell an encoder what
+    the page is part of."""
+    digest = hashlib.blake2b(page.content_hash, digest_size=16)
+    digest.update(content_hash_of((0.0, 0.0), title_page, None))
+    return replace(page, title_page=title_page, content_hash=digest.digest())
 
 
 def content_hash_of(

@@ -18,7 +18,7 @@ from docpruner.pages.early_pictures import EarlyPictures
 from docpruner.pages.memory_limit import default_limit, most_recognisers
 from docpruner.pages.messages import GarbledError, Message
 from docpruner.pages.ocr import uses_ocr
-from docpruner.pages.parsed_page import DEFAULT_PIXELS
+from docpruner.pages.parsed_page import DEFAULT_PIXELS, titled
 from docpruner.pages.problems import (
     given_up,
     on_page,
@@ -26,7 +26,7 @@ from docpruner.pages.problems import (
     stopped,
     too_much_memory,
 )
-from docpruner.types import Page
+from docpruner.types import Page, Word
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -45,7 +45,8 @@ class PageReader:
     """Reads one file after another; a page that fails costs an entry and nothing else.
 
     `pixels` is the area an encoder makes use of: a PDF is drawn to it, an image only scaled down.
-    With None it reads words, and a page is drawn only when its `render` is called, from the file.
+    With None it reads words, and a page is drawn only when its `render` is called, from the file;
+    with `title_page` too, each page comes with the words of the first, for an encoder.
     Without `words`, those of the text layer are left alone: where an encoder looks at pictures and
     the words are not stored, nobody needs them, and cutting a page into words takes longer than
     drawing it. With `ocr`, the words of a page that has none are recognised from its picture, by
@@ -61,11 +62,13 @@ class PageReader:
         pixels: int | None,
         words: bool = True,
         ocr: bool = False,
+        title_page: bool = False,
         seconds: float = SECONDS,
         memory: int | None = None,
     ) -> None:
         uses_ocr(ocr, reads_words=True)  # or says that it is missing
         self._pixels, self._words = pixels, words or ocr
+        self._titled = title_page and pixels is None
         self._memory = default_limit(ocr=ocr) if memory is None else memory
         self._options = [f"--memory={self._memory}", *(["--ocr"] if ocr else [])]
         self._seconds = seconds * (OCR_FACTOR if ocr else 1)
@@ -77,6 +80,7 @@ class PageReader:
         self._is_scan = False  # the open file: words of it had to be recognised
         self._early = EarlyPictures(self._most)
         self._first: Page | PageError | None = None  # page of the open file, if read already
+        self._title: tuple[Word, ...] | None = None  # words of that page, once they are known
         self._children: list[Child] = []
         self._closed = False
         self._starting = Lock()
@@ -90,7 +94,7 @@ class PageReader:
         children that would have nothing to do read them meanwhile.
         """
         self._new_turn()
-        self._path = self._first = None
+        self._path = self._first = self._title = None
         self._strain, self._is_scan = 0, False
         path = Path(os.path.abspath(path))
         if self._closed:
@@ -120,6 +124,8 @@ class PageReader:
         if first is not None and pixels == self._pixels and [*waiting] == [1]:
             return iter([first])
         self._end({child for child in self._children if self._early.pending(child)})
+        if self._titled and pixels is None and waiting:
+            return self._with_title(self._path, waiting, self._turn)
         return self._stream(self._path, waiting, pixels, self._turn)
 
     def close(self) -> None:
@@ -224,6 +230,23 @@ class PageReader:
                 self._open(path, child)
         return readers
 
+    def _with_title(
+        self, path: Path, waiting: deque[int], turn: int
+    ) -> Iterator[Page | PageError]:
+        """Page 1 is read first if its words are not known yet, whether it is wanted or not. If it
+        can't be read, the others do without."""
+        unasked = self._title is None and waiting[0] != 1
+        if unasked:
+            waiting.appendleft(1)
+        for page in self._stream(path, waiting, None, turn):
+            if self._title is None:
+                self._title = page.words if isinstance(page, Page) and page.number == 1 else ()
+            elif isinstance(page, Page) and page.number != 1 and self._title:
+                page = titled(page, self._title)
+            if not unasked:
+                yield page
+            unasked = False
+
     def _stream(
         self, path: Path, waiting: deque[int], pixels: int | None, turn: int
     ) -> Iterator[Page | PageError]:
@@ -297,7 +320,7 @@ def pages_of(path: Path, *, pixels: int | None = None, ocr: bool | None = None) 
     that are read for their words.
     """
     ocr = uses_ocr(ocr, reads_words=pixels is None)
-    with PageReader(pixels=pixels, ocr=ocr) as reader:
+    with PageReader(pixels=pixels, ocr=ocr, title_page=True) as reader:
         for page in reader.pages(range(1, reader.open(path) + 1)):
             yield page_or_raise(page)
 

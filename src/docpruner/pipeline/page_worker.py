@@ -89,6 +89,7 @@ class PageWorker:
             pixels=self._encoder.pixels,
             words=reads_words or job.settings.text,
             ocr=uses_ocr(job.ocr, reads_words=reads_words),
+            title_page=True,
         )
         self._fetched = FetchedFile()
         self._encoding = PageEncoding(self._encoder)

@@ -134,10 +134,11 @@ class RecordMaker:
 
 def _has_places(provenance: PageMap, words: Sequence[Word]) -> bool:
     """Whether each vector stands for a word, so that the map knows where the words are."""
-    if not words or len(words) != len(provenance.boxes):
+    places = provenance.patch_boxes
+    if not words or len(words) != len(places):
         return False
     boxes = np.array([word.box for word in words], np.float32)
-    return bool((np.abs(boxes - provenance.boxes) <= AS_STORED).all())
+    return bool((np.abs(boxes - places) <= AS_STORED).all())
 
 
 def is_odd(reduce: Reducer, page: PageEmbedding, reduction: Reduction) -> bool:

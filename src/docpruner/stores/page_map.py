@@ -52,6 +52,12 @@ class PageMap:
         return np.flatnonzero(self.cells != SPECIAL).astype(np.int32)
 
     @property
+    def patch_boxes(self) -> FloatArray:
+        """Of all vectors of the page but the special tokens'."""
+        boxes: FloatArray = self.boxes[self.cells != SPECIAL]
+        return boxes
+
+    @property
     def kept(self) -> BoolArray:
         """Of each vector of the page: whether a stored one came from it."""
         kept = np.zeros(len(self.cells), np.bool_)

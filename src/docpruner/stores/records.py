@@ -66,7 +66,7 @@ class StoredPage:
     @property
     def words(self) -> tuple[Word, ...]:
         """Its words with their places, in reading order, as far as they are stored."""
-        return self.text.placed(self.provenance.boxes) or self.provenance.placed_words
+        return self.text.placed(self.provenance.patch_boxes) or self.provenance.placed_words
 
     @property
     def special(self) -> int:

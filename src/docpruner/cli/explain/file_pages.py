@@ -46,7 +46,7 @@ def encoded_pages(
 ) -> Iterator[PageEmbedding | PageError]:
     """Pages as an encoder sees them. One without words is a problem if it sees nothing else."""
     ocr = uses_ocr(ocr, reads_words=encoder.reads == "words")
-    with PageReader(pixels=encoder.pixels, ocr=ocr) as reader:
+    with PageReader(pixels=encoder.pixels, ocr=ocr, title_page=True) as reader:
         reader.open(path)
         for page in reader.pages(numbers):
             if isinstance(page, PageError):

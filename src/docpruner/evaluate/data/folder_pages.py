@@ -89,7 +89,7 @@ class FolderSource:
     def __init__(self, pages: FolderPages, *, pixels: int | None, ocr: bool) -> None:
         self._pages = pages
         self._files = list(find_files([pages.folder]))
-        self._reader = PageReader(pixels=pixels, ocr=ocr)
+        self._reader = PageReader(pixels=pixels, ocr=ocr, title_page=True)
         self.size = sum(_size(file) for file in self._files if isinstance(file, Path))
 
     def documents(self) -> Iterator[FileDocument | PageError]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
@@ -26,7 +27,7 @@ from docpruner.pages.problems import (
     stopped,
     too_much_memory,
 )
-from docpruner.types import Page
+from docpruner.types import Ocr, Page
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -60,14 +61,14 @@ class PageReader:
         *,
         pixels: int | None,
         words: bool = True,
-        ocr: bool = False,
+        ocr: Ocr = False,
         seconds: float = SECONDS,
         memory: int | None = None,
     ) -> None:
         uses_ocr(ocr, reads_words=True)  # or says that it is missing
-        self._pixels, self._words = pixels, words or ocr
-        self._memory = default_limit(ocr=ocr) if memory is None else memory
-        self._options = [f"--memory={self._memory}", *(["--ocr"] if ocr else [])]
+        self._pixels, self._words = pixels, words or bool(ocr)
+        self._memory = default_limit(ocr=bool(ocr)) if memory is None else memory
+        self._options = [f"--memory={self._memory}", f"--ocr={json.dumps(ocr)}"]
         self._seconds = seconds * (OCR_FACTOR if ocr else 1)
         self._ahead, self._most = (AHEAD_OCR, most_recognisers()) if ocr else (AHEAD, 1)
         self._path: Path | None = None
@@ -290,7 +291,7 @@ class PageReader:
         )
 
 
-def pages_of(path: Path, *, pixels: int | None = None, ocr: bool | None = None) -> Iterator[Page]:
+def pages_of(path: Path, *, pixels: int | None = None, ocr: Ocr | None = None) -> Iterator[Page]:
     """The pages of a file one after another; the first that can't be read is raised.
 
     See `PageReader` for `pixels` and `ocr`; None recognises words where that is installed, of pages

@@ -100,6 +100,12 @@ def test_the_recogniser_is_named_by_program_version_and_languages(program):
     assert recogniser("rus+eng") != recogniser("eng+rus") != recogniser(True)
 
 
+def test_where_no_lines_are_found_scattered_words_are_looked_for(program):
+    program(f"table = {TABLE!r}", "print(table if '11' in sys.argv else table.partition('\\n')[0])")
+    words = recognised_words(scan(), "rus")
+    assert [word.text for word in words] == ["Расписание", "паромов", '"зиму']
+
+
 def test_a_failure_on_a_page_costs_that_page(program, tmp_path):
     program(
         "if sys.stdin.buffer.read(20).startswith(b'P6\\n1001 '):",

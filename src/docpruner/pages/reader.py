@@ -49,11 +49,11 @@ class PageReader:
     With None it reads words, and a page is drawn only when its `render` is called, from the file.
     Without `words`, those of the text layer are left alone: where an encoder looks at pictures and
     the words are not stored, nobody needs them, and cutting a page into words takes longer than
-    drawing it. With `ocr`, the words of a page that has none are recognised from its picture, by
-    several children at once: they share a file that has such a page, or read pictures ahead, if it
-    is known which come next (see `open`). A page may take `seconds` (twice as many with `ocr`); a
-    child may take `memory` bytes, by default a quarter of the machine's but no more than 4 GB (and
-    1 GB on top with `ocr`).
+    drawing it. With `ocr`, the words of a page that has none are recognised from its picture, in
+    languages of tesseract if it names some, by several children at once: they share a file that has
+    such a page, or read pictures ahead, if it is known which come next (see `open`). A page may
+    take `seconds` (twice as many with `ocr`); a child may take `memory` bytes, by default a quarter
+    of the machine's but no more than 4 GB (and 1 GB on top with `ocr`).
     """
 
     def __init__(

@@ -30,6 +30,7 @@ INSTALL = (
     "macOS: brew install tesseract tesseract-lang"
 )
 MOST_PIXELS = 4_000_000
+LINES, SCATTERED = "3", "11"  # what to look for: its "page segmentation mode"
 WORD = "5"  # the level of a row; others are pages, blocks, paragraphs and lines
 PR_SET_PDEATHSIG = 1  # of Linux's prctl
 
@@ -71,14 +72,11 @@ def version() -> str:
 
 
 def words_on(image: Image, languages: str) -> tuple[Word, ...]:
-    """Words with their boxes, line by line."""
+    """Words with their boxes, line by line; where no lines are found, those that stand alone."""
     picture = BytesIO()
     _reduced(image).save(picture, "PPM")
-    table = _output(
-        *("-", "-", "-l", languages, "--psm", "3", "-c", "tessedit_create_tsv=1"),
-        given=picture.getvalue(),
-    )
-    return tuple(_words(table))
+    read = partial(_read, picture.getvalue(), languages)
+    return read(LINES) or read(SCATTERED)
 
 
 def end_with_this_process() -> None:
@@ -90,6 +88,11 @@ def end_with_this_process() -> None:
     if sys.platform == "linux":
         prctl = ctypes.CDLL(None).prctl
         _before_exec = partial(prctl, PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
+
+
+def _read(picture: bytes, languages: str, mode: str) -> tuple[Word, ...]:
+    options = ("-l", languages, "--psm", mode, "-c", "tessedit_create_tsv=1")
+    return tuple(_words(_output("-", "-", *options, given=picture)))
 
 
 def _words(table: str) -> Iterator[Word]:

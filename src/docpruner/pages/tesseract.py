@@ -44,14 +44,12 @@ def require(languages: str) -> None:
             f"{languages!r} is no language of tesseract; give its code, such as rus, or several "
             "with + between them, such as rus+eng"
         )
-    wanted = languages.split("+")
-    install = INSTALL.format(wanted[0].replace("_", "-").lower())
     there = installed_languages()
-    if there is None:
-        raise OcrError(f"recognising {languages} needs the program tesseract ({install})")
-    for language in wanted:
+    for language in languages.split("+"):
+        install = INSTALL.format(language.replace("_", "-").lower())  # as Debian names packages
+        if there is None:
+            raise OcrError(f"recognising {languages} needs the program tesseract ({install})")
         if language not in there:
-            install = INSTALL.format(language.replace("_", "-").lower())
             raise OcrError(
                 f"tesseract has no language {language}, only {', '.join(there) or 'none'}; give "
                 f"one of these, or install it ({install})"

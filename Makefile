@@ -66,6 +66,8 @@ $(INSTALLED): $(PACKAGE) constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,ocr,st,eval,web,mteb,lance,postgres,qdrant,ray,mcp,langchain,llama-index,haystack]"
 	@command -v chromium >/dev/null || apt-get install --quiet --quiet --yes chromium >/dev/null 2>&1 \
 		|| echo "no chromium: the tests in a browser will be skipped (Debian: apt-get install chromium)"
+	@command -v tesseract >/dev/null || apt-get install --quiet --quiet --yes tesseract-ocr tesseract-ocr-rus >/dev/null 2>&1 \
+		|| echo "no tesseract: tests of its languages will be skipped (Debian: apt-get install tesseract-ocr tesseract-ocr-rus)"
 	touch $@
 
 # The kernel's tests against a copy of the package whose kernel is built in another way.

@@ -6,9 +6,9 @@ DATA is a folder as `docpruner evaluate` takes it. Its pages without words are r
 WAY (default: as docpruner does it) by as many processes as there are cores, and encoded by the
 built-in encoder; questions are then asked of all pages, unpruned. What was recognised is kept in
 CACHE, with the vectors of the other pages. FOLDER holds the models of ways that need others than
-rapidocr's wheel has. N takes every n-th of the pages, and asks no questions. The way `reader` is no
-other: the same pages by the page reader, document after document, as `docpruner index` has them.
-The last line is JSON.
+rapidocr's wheel has; the way `tesseract` needs that program. N takes every n-th of the pages, and
+asks no questions. The way `reader` is no other: the same pages by the page reader, document after
+document, as `docpruner index` has them. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "tiny": TINY,
     "tiny-960": {**TINY, "Det.limit_side_len": 960},
     "mobile-v4": {**MOBILE, "Det.limit_side_len": 960},
+    "tesseract": {"ocr": "eng"},
 }
 NamedPage = tuple[str, int]  # file and number
 Recognised = dict[str, Any]  # words, CPU seconds
@@ -66,11 +67,14 @@ Recognised = dict[str, Any]  # words, CPU seconds
 
 def recognise(task: tuple[Path, int, dict[str, Any]]) -> Recognised:
     path, number, changes = task
-    ocr.PARAMETERS.update(changes)
+    parameters = {**changes}
+    by = parameters.pop("ocr", True)
+    ocr.PARAMETERS.update(parameters)
     with open_document(path) as document, document._open_page(number) as page:
-        began = time.process_time()
-        words = ocr.recognised_words(page.draw(OCR_PIXELS).image())
-        return {"words": [(w.text, *w.box) for w in words], "cpu": time.process_time() - began}
+        began = time.process_time() + _children_cpu()
+        words = ocr.recognised_words(page.draw(OCR_PIXELS).image(), by)
+        cpu = time.process_time() + _children_cpu() - began
+        return {"words": [(w.text, *w.box) for w in words], "cpu": cpu}
 
 
 def recognised(folder: Path, pages: list[NamedPage], changes: dict[str, Any]) -> dict[str, Any]:

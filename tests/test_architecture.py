@@ -46,7 +46,7 @@ ROOMS = {
         *("encoders", "reduce", "stores", "codecs", "maxsim", "facade", "client", "search"),
         *("pages", "pipeline", "explain", "web", "word_forms", "outside_text", *VALUES),
     },
-    "doctor": {"maxsim", "errors", "cores"},
+    "doctor": {"maxsim", "errors", "cores", "pages"},
     "web": {"outside_text", "facade", "explain", "search", "pipeline", "stores", "pages", *VALUES},
     "cli": {
         *("facade", "explain", "evaluate", "web", "search", "pipeline", "stores", "pages"),

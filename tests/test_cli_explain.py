@@ -213,6 +213,10 @@ def test_how_a_given_page_answers(folder):
         (["my.idx", "--page", "site-plan.png#1"], "was indexed without words; recognise them"),
         (["my.idx", "--page", "product*#8", "--ocr"], "--ocr is for files"),
         (["my.idx", "--page", "product*#8", "--no-ocr"], "--no-ocr is for files"),
+        (
+            ["my.idx", "--page", "product*#8", "--ocr-language", "rus"],
+            "--ocr-language is for files",
+        ),
         (["my.idx", "--page", "product*#8", "--spec", "sem-cluster"], "looks at vectors"),
         (["my.idx", "--hit", "bike", "--word", "ship"], "no word 'ship' in the query; it has"),
         (["my.idx", "--hit", "bike", "--k", "1"], "leave out --k and --spec"),

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from docpruner.cores import usable_cores
+from docpruner.errors import OcrError
 from docpruner.maxsim import kernels
+from docpruner.pages import tesseract
 
 # jina excludes vlm: it needs an environment of its own, so it is no advice for this one
 EXTRAS = (  # name, what it gives, the packages that must be there
@@ -48,6 +50,7 @@ def examine() -> list[Finding]:
         Finding("python", platform.python_version(), why=platform.platform()),
         Finding("numpy", version("numpy")),
         *(_extra(*extra) for extra in EXTRAS),
+        _tesseract(),
     ]
 
 
@@ -57,6 +60,17 @@ def _kernel() -> Finding:
     if found.names[0] == "numpy":
         remedy = "install a C compiler, then: pip install --force-reinstall --no-deps docpruner"
     return Finding("MaxSim kernel", found.names[0], found.reason, remedy)
+
+
+def _tesseract() -> Finding:
+    remedy = tesseract.INSTALL.format("rus")
+    try:
+        languages = tesseract.installed_languages()
+        if languages is None:
+            return Finding("tesseract", "not installed", "words of scans in more languages", remedy)
+        return Finding("tesseract", "installed", f"{tesseract.version()}: {', '.join(languages)}")
+    except OcrError as error:
+        return Finding("tesseract", "broken", str(error), remedy)
 
 
 def _extra(name: str, gives: str, packages: tuple[str, ...]) -> Finding:

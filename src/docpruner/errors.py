@@ -2,6 +2,7 @@
 
 DocPrunerError
 ├── PageError            a file, or a page of it, that can't be read
+├── OcrError             tesseract, or a language of it, is missing, or it has failed
 ├── AddError             nothing could be added, or not all where all was asked for
 ├── InvalidPageError     a page's arrays don't fit together
 ├── SpecError            a reduction spec names something that doesn't exist
@@ -54,6 +55,10 @@ class PageError(DocPrunerError, ValueError):
     def __reduce__(self) -> tuple[type[PageError], tuple[str, str, str, int | None]]:
         """It may come from another process, where exceptions are made again of their arguments."""
         return type(self), (self.path, self.reason, self.remedy, self.page)
+
+
+class OcrError(DocPrunerError, RuntimeError):
+    """tesseract, or a language of it, is missing, or it has failed on a page."""
 
 
 class AddError(DocPrunerError, ValueError):

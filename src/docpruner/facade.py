@@ -73,7 +73,7 @@ from docpruner.stores.records import (
     Tuning,
 )
 from docpruner.stores.settings import Settings
-from docpruner.types import Filter, Metadata, Mode, PageEmbedding, Prompt, is_named
+from docpruner.types import Filter, Metadata, Mode, Ocr, PageEmbedding, Prompt, is_named
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -443,7 +443,7 @@ class Index:
         self,
         paths: Paths,
         *,
-        ocr: bool | None = None,
+        ocr: Ocr | None = None,
         metadata: GivenMetadata | None = None,
         delete_missing: bool = False,
         strict: bool = False,
@@ -459,7 +459,8 @@ class Index:
         paths: a PDF, PNG, JPEG, TIFF or WebP file, a folder of them, or several; with `workers`
             also URLs of them, such as s3://bucket/reports.
         ocr: recognise the words of pages that have none (extra `ocr`): None if it is installed and
-            the encoder reads words; True also of pages that are in without words.
+            the encoder reads words; True also of pages that are in without words. "rus", or
+            "rus+eng", is True with the program tesseract, in these languages of it.
         metadata: kept with the documents, to filter by: a mapping for all of them, mappings by
             path, a function of the path, or a CSV file whose first column is the path. It is
             added to what a document has; None as a value removes a key.
@@ -505,7 +506,7 @@ class Index:
         images: Image | Iterable[Image],
         *,
         names: Iterable[str] | None = None,
-        ocr: bool | None = None,
+        ocr: Ocr | None = None,
         metadata: GivenMetadata | None = None,
         strict: bool = False,
         wait: float = WAIT,
@@ -523,7 +524,7 @@ class Index:
         recognised = uses_ocr(ocr, reads_words=self.encoder.reads == "words")
         source = ImageSource(given, names, ocr=recognised)  # type: ignore[arg-type]  # seen before
         return self.add_from(
-            source, ocr=bool(ocr), metadata=metadata, strict=strict, wait=wait, progress=progress
+            source, ocr=ocr or False, metadata=metadata, strict=strict, wait=wait, progress=progress
         )
 
     def add_embeddings(
@@ -550,7 +551,7 @@ class Index:
         self,
         source: Source,
         *,
-        ocr: bool = False,
+        ocr: Ocr = False,
         metadata: GivenMetadata | None = None,
         delete_missing: bool = False,
         strict: bool = False,
@@ -579,7 +580,7 @@ class Index:
         source: Source,
         encoder: Encoder | None,
         *,
-        ocr: bool | None,
+        ocr: Ocr | None,
         metadata: GivenMetadata | None,
         delete_missing: bool,
         strict: bool,
@@ -663,7 +664,7 @@ class Index:
         *,
         vectors: npt.ArrayLike | None = None,
         image: Image | None = None,
-        ocr: bool = False,
+        ocr: Ocr = False,
         documents: str | Sequence[str] = (),
         pages: PageRange | None = None,
         metadata: Metadata | None = None,
@@ -677,7 +678,7 @@ class Index:
         image: a picture of a page, or of a part of it, to find pages like it, with an encoder that
             reads pixels.
         ocr: search by the words that are recognised on the image instead of by what it looks like
-            (extra `ocr`): that is for an encoder that reads words.
+            (extra `ocr`, or "rus+eng" by tesseract): that is for an encoder that reads words.
         documents: only those that fit one of these globs (a name, the last parts of a path, or all
             of it; `*` goes across folders).
         pages: only from the first to the last of these numbers; None as the last is the end.
@@ -689,8 +690,8 @@ class Index:
             the sum over the query's words of their similarities, the BM25 score, or the two
             together in deviations from their means: it compares pages of one search and no others.
         """
-        if image is not None and ocr:
-            query, image = _words_on(image), None
+        if image is not None and ocr is not False:
+            query, image = _words_on(image, ocr), None
         question = self._question(query, vectors, image)
         which = Filter(_globs(documents), pages, metadata)
         return find(self._store, [question], k, which, exact=exact, mode=mode, files=self._files)[0]
@@ -942,8 +943,8 @@ def _one_of(reduction: str | Reducer | None, spec: str | None) -> str | Reducer 
     return spec if reduction is None else reduction
 
 
-def _words_on(image: Image) -> str:
-    words = recognised_words(image)
+def _words_on(image: Image, ocr: Ocr) -> str:
+    words = recognised_words(image, uses_ocr(ocr, reads_words=True))
     if not words:
         raise ScoringError("no words were recognised on the image; search by words of your own")
     return " ".join(word.text for word in words)

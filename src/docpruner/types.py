@@ -41,6 +41,10 @@ Box = tuple[float, float, float, float]
 
 WordsFrom = Literal["text layer", "ocr", "nowhere"]
 
+Ocr = bool | str
+"""Whether the words of pages without any are recognised; a text is True with tesseract, in these
+languages of it: `rus+eng`."""
+
 Mode = Literal["vectors", "text", "hybrid"]
 """What a search goes by: the vectors of pages, their words, or both."""
 

@@ -12,6 +12,7 @@ from docpruner.errors import DocPrunerError
 
 if TYPE_CHECKING:
     from docpruner.encoders.model_options import ModelOptions
+    from docpruner.types import Ocr
 
 SOME, NOTHING, INTERRUPTED = 3, 4, 130
 """Exit statuses besides 0, 1 for an error and 2 for wrong usage: a part was done, nothing was,
@@ -87,6 +88,15 @@ VisualTokensOption = Annotated[
         metavar="N",
         min=1,
         help="Vectors of a page before pruning, at most. [default: as the model says]",
+    ),
+]
+OcrLanguageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ocr-language",
+        metavar="CODES",
+        help="Recognise words with the program tesseract in these languages, such as rus or "
+        "rus+eng.",
     ),
 ]
 BudgetOption = Annotated[
@@ -167,6 +177,12 @@ def read_budget(budget: str | None, bytes_per_page: str | None) -> str | None:
     if budget is not None and bytes_per_page is not None:
         raise DocPrunerError("give --budget or --bytes-per-page, not both")
     return budget if bytes_per_page is None else f"{bytes_per_page}/page"
+
+
+def read_ocr(ocr: bool | None, language: str | None) -> Ocr | None:
+    if ocr is False and language is not None:
+        raise DocPrunerError("--no-ocr and --ocr-language exclude each other; give one of the two")
+    return ocr if language is None else language
 
 
 def read_model_options(

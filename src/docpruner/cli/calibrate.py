@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from docpruner.cli.arguments import DeviceOption, TrustOption
+from docpruner.cli.arguments import DeviceOption, OcrLanguageOption, TrustOption, read_ocr
 from docpruner.cli.config import write_config
 from docpruner.cli.evaluate import (
     CacheOption,
@@ -47,6 +47,7 @@ def run(
     ] = None,
     cache: CacheOption = None,
     ocr: OcrOption = None,
+    ocr_language: OcrLanguageOption = None,
     device: DeviceOption = None,
     trust_remote_code: TrustOption = False,
     json: JsonOption = False,
@@ -67,7 +68,7 @@ def run(
         raise DataError(f"{data} has {len(sets)} data sets; choose one of them, such as {names}")
     require_enough(len(sets[0].judged))
     options = ModelOptions(device=device, trust_remote_code=trust_remote_code)
-    study = make_study(encoder, "front", cache, ocr, options)
+    study = make_study(encoder, "front", cache, read_ocr(ocr, ocr_language), options)
     _, evaluation = measure(study, sets[0], quiet=json)
     results = evaluation.results
     choice = choose(results.settings, evaluation.values, target=target, confidence=confidence)

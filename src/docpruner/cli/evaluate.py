@@ -16,9 +16,11 @@ from docpruner.cli.arguments import (
     DeviceOption,
     DevicesOption,
     DtypeOption,
+    OcrLanguageOption,
     TrustOption,
     VisualTokensOption,
     read_model_options,
+    read_ocr,
 )
 from docpruner.cli.encoding_bar import EncodingBar
 from docpruner.cli.output import JsonOption, console, counting, print_json, shown_path
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from docpruner.evaluate.measuring.encoded import EncodedData
     from docpruner.evaluate.measuring.evaluation import Evaluation
     from docpruner.evaluate.measuring.study import Study
+    from docpruner.types import Ocr
 
 EncoderOption = Annotated[
     str, typer.Option("--encoder", help="builtin, a Hugging Face repository, or a folder.")
@@ -84,6 +87,7 @@ def run(
     ] = Path("evaluation"),
     cache: CacheOption = None,
     ocr: OcrOption = None,
+    ocr_language: OcrLanguageOption = None,
     latency: LatencyOption = 0,
     force: ForceOption = False,
     device: DeviceOption = None,
@@ -111,7 +115,7 @@ def run(
     options = read_model_options(
         device, devices, dtype, batch_size, attention, max_visual_tokens, trust_remote_code
     )
-    study = make_study(encoder, methods, cache, ocr, options, latency)
+    study = make_study(encoder, methods, cache, read_ocr(ocr, ocr_language), options, latency)
     for one, folder in zip(sets, folders, strict=True):
         encoded, evaluation = measure(study, one, quiet=json)
         results = evaluation.results
@@ -157,7 +161,7 @@ def make_study(
     encoder: str,
     methods: str,
     cache: Path | None,
-    ocr: bool | None,
+    ocr: Ocr | None,
     options: ModelOptions,
     latency: int = 0,
 ) -> Study:

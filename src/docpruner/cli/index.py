@@ -25,12 +25,14 @@ from docpruner.cli.arguments import (
     DtypeOption,
     IndexArgument,
     NewMetadataOption,
+    OcrLanguageOption,
     TrustOption,
     VisualTokensOption,
     WaitOption,
     read_budget,
     read_changes,
     read_model_options,
+    read_ocr,
 )
 from docpruner.cli.config import read_config
 from docpruner.cli.metadata_file import MetadataFile
@@ -109,6 +111,7 @@ def run(
             "[default: if it is installed and the encoder reads words]",
         ),
     ] = None,
+    ocr_language: OcrLanguageOption = None,
     metadata: NewMetadataOption = None,
     metadata_file: Annotated[
         Path | None,
@@ -163,6 +166,8 @@ def run(
 
     Example: `docpruner index reports.idx ~/Documents/reports --budget 2GB`
 
+    Example: `docpruner index letters.idx ~/Documents/letters --ocr-language rus+eng`
+
     Example: `docpruner index reports.idx /shared/reports --ray ray://head:10001 --ray-gpus 1`
     """
     from docpruner.facade import Index
@@ -170,6 +175,7 @@ def run(
 
     if ray is not None and devices is not None:
         raise DocPrunerError("give one of --ray and --devices")
+    recognise = read_ocr(ocr, ocr_language)
     options = read_model_options(
         device, devices, dtype, batch_size, attention, max_visual_tokens, trust_remote_code
     )
@@ -196,7 +202,7 @@ def run(
             report = _added(
                 lambda: opened.add(
                     files,
-                    ocr=ocr,
+                    ocr=recognise,
                     metadata=changes if table is None else table.with_all(changes),
                     delete_missing=delete_missing,
                     wait=wait,
@@ -211,9 +217,9 @@ def run(
         sys.exit(INTERRUPTED)
     if table is not None:
         table.warn_of_unknown(entry.name for entry in documents)
-    ocr = ocr_installed() if ocr is None else ocr
+    recognised = ocr_installed() if recognise is None else bool(recognise)
     # The location is not as typed, which may hold a password.
-    view.done(report, opened.location, ocr=ocr, newer=newer)
+    view.done(report, opened.location, ocr=recognised, newer=newer)
     raise typer.Exit(EXIT_STATUS[report.outcome])
 
 

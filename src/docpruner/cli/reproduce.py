@@ -17,9 +17,11 @@ from docpruner.cli.arguments import (
     DeviceOption,
     DevicesOption,
     DtypeOption,
+    OcrLanguageOption,
     TrustOption,
     VisualTokensOption,
     read_model_options,
+    read_ocr,
 )
 from docpruner.cli.evaluate import (
     CacheOption,
@@ -58,6 +60,7 @@ def run(
     ] = Path("reproduction"),
     cache: CacheOption = None,
     ocr: OcrOption = None,
+    ocr_language: OcrLanguageOption = None,
     latency: LatencyOption = 0,
     force: ForceOption = False,
     device: DeviceOption = None,
@@ -85,7 +88,7 @@ def run(
     options = read_model_options(
         device, devices, dtype, batch_size, attention, max_visual_tokens, trust_remote_code
     )
-    study = make_study(encoder, methods, cache, ocr, options, latency)
+    study = make_study(encoder, methods, cache, read_ocr(ocr, ocr_language), options, latency)
     done: list[Results] = []
     for data, folder in zip(sets, folders, strict=True):
         encoded, evaluation = measure(study, data, quiet=json)

@@ -15,6 +15,7 @@ from docpruner.cli.arguments import (
     DeviceOption,
     IndexArgument,
     MetadataOption,
+    OcrLanguageOption,
     TrustOption,
     read_query,
 )
@@ -60,6 +61,7 @@ def run(
     ocr: Annotated[
         bool, typer.Option("--ocr", help="Look for the words on the --image, not for its looks.")
     ] = False,
+    ocr_language: OcrLanguageOption = None,
     k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="How many pages to show.")] = 10,
     documents: Annotated[
         list[str] | None,
@@ -127,16 +129,18 @@ def run(
 
     if (query is None) == (image is None):
         raise typer.BadParameter("give a QUERY or an --image to look for, one of the two")
-    if ocr and image is None:
-        raise typer.BadParameter("--ocr recognises the words on an --image; give one")
+    by_words = ocr or ocr_language is not None
+    if by_words and image is None:
+        option = "--ocr" if ocr_language is None else "--ocr-language"
+        raise typer.BadParameter(f"{option} recognises the words on an --image; give one")
     with Index.open(
         index, version=version, device=device, trust_remote_code=trust_remote_code
     ) as opened:
         hits = opened.search(
             None if query is None else read_query(query),
             k,
-            image=None if image is None else _picture(opened, image, ocr=ocr),
-            ocr=ocr,
+            image=None if image is None else _picture(opened, image, ocr=by_words),
+            ocr=ocr if ocr_language is None else ocr_language,
             documents=documents or (),
             pages=read_pages(pages),
             metadata=read_metadata(metadata),
@@ -144,7 +148,7 @@ def run(
             mode=mode.value,
         )
         hits = [hit for hit in hits if min_score is None or hit.score >= min_score]
-        judged = mode is Mode.vectors and (image is None or ocr)
+        judged = mode is Mode.vectors and (image is None or by_words)
         views = views_of(opened, hits, judged=judged)
         missing = opened.missing_shards()
         chosen = hits if save_images is not None else hits[:1] if open_ else []

@@ -42,6 +42,7 @@ from docpruner.stores.locations import open_store
 from docpruner.stores.packed_page import PackedPage
 from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage
 from docpruner.stores.settings import Settings
+from docpruner.types import Ocr
 
 __all__ = ["PageEncoder", "RayWorkers", "missing_pages", "write_pages"]
 
@@ -57,13 +58,13 @@ def missing_pages(
     index: Index,
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
-    ocr: bool | None = None,
+    ocr: Ocr | None = None,
 ) -> list[Row]:
     """A row for each page of these files and folders that the index lacks, to be encoded.
 
     What can't be read is left out with a warning. Pages that are in without words are there only
-    if `ocr` is True. A document whose pages are all in, but which
-    nobody has finished, has its last page made once more.
+    if `ocr` is True or names languages. A document whose pages are all in, but which nobody has
+    finished, has its last page made once more.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     source = unread_source(given, index.root, follow=False)
@@ -93,8 +94,8 @@ class PageEncoder:
     settings: those of the index.
     options: how its model runs; Ray says which GPUs there are.
     encoder: one that is not found by its name.
-    ocr: recognise the words of pages that have none (extra `ocr`); None if it is installed there
-        and the encoder reads words.
+    ocr: recognise the words of pages that have none (extra `ocr`), or "rus+eng" by tesseract; None
+        if the extra is installed there and the encoder reads words.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class PageEncoder:
         *,
         options: ModelOptions | None = None,
         encoder: Encoder | None = None,
-        ocr: bool | None = None,
+        ocr: Ocr | None = None,
     ) -> None:
         options = options or ModelOptions()
         load = partial(options.load, settings.encoder) if encoder is None else lambda: encoder

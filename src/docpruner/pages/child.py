@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -111,8 +112,16 @@ def _pump(stream: BinaryIO, answers: Answers) -> None:
     answers.put(None)
 
 
-def _end(process: subprocess.Popen[bytes], pump: threading.Thread) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """With the program that it runs, if any."""
+    if process.poll() is None and hasattr(os, "killpg"):  # not on Windows
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
     process.kill()
+
+
+def _end(process: subprocess.Popen[bytes], pump: threading.Thread) -> None:
+    _kill(process)
     process.wait()
     if threading.current_thread() is not pump:  # garbage is collected in any thread
         pump.join()

@@ -16,7 +16,7 @@ from docpruner.pages.ocr import recognised_words
 from docpruner.pages.parsed_page import ParsedPage, Picture, content_hash_of
 from docpruner.pages.pdf import PdfFile
 from docpruner.pages.problems import printable_path
-from docpruner.types import Word, WordsFrom
+from docpruner.types import Ocr, Word, WordsFrom
 
 OCR_PIXELS = 4_000_000
 
@@ -48,7 +48,7 @@ class Document:
         self._file = file
 
     def parsed_page(
-        self, number: int, *, pixels: int | None, words: bool = True, ocr: bool = False
+        self, number: int, *, pixels: int | None, words: bool = True, ocr: Ocr = False
     ) -> ParsedPage:
         """A page, numbered from 1, as an encoder sees it.
 
@@ -60,7 +60,8 @@ class Document:
             size, written = page.size, page.words() if words else ()
             words_from: WordsFrom = "text layer" if written else "nowhere"
             if ocr and not written:
-                written, words_from = recognised_words(page.draw(OCR_PIXELS).image()), "ocr"
+                drawn = page.draw(OCR_PIXELS).image()
+                written, words_from = recognised_words(drawn, ocr), "ocr"
             picture = None if pixels is None else page.draw(pixels)
         seen = written if picture is None else ()  # by an encoder: of a picture, no words
         content_hash = content_hash_of(size, seen, picture)

@@ -12,7 +12,7 @@ from docpruner.errors import PageError
 from docpruner.pages.files import find_files, pictures_after
 from docpruner.pages.problems import printable_path, unreachable
 from docpruner.pages.reader import PageReader
-from docpruner.types import Page
+from docpruner.types import Ocr, Page
 
 
 @dataclass
@@ -49,7 +49,7 @@ class FileSource:
         *,
         pixels: int | None,
         words: bool = True,
-        ocr: bool = False,
+        ocr: Ocr = False,
         root: str = "",
     ) -> None:
         self._root = os.path.realpath(root) if root else ""

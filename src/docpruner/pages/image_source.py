@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from docpruner.errors import InvalidPageError, PageError
 from docpruner.pages.parsed_page import Picture, content_hash_of
-from docpruner.types import Page, Word, WordsFrom
+from docpruner.types import Ocr, Page, Word, WordsFrom
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -22,7 +22,7 @@ class ImageDocument:
     name: str
     image: Image
     content_hash: bytes
-    ocr: bool
+    ocr: Ocr
 
     @property
     def bytes(self) -> int:
@@ -53,14 +53,14 @@ class ImageDocument:
     def _words(self) -> tuple[Word, ...]:
         from docpruner.pages.ocr import recognised_words
 
-        return recognised_words(self.image)
+        return recognised_words(self.image, self.ocr)
 
 
 class ImageSource:
     """Pictures, each a document of its own; without names they are called by their content."""
 
     def __init__(
-        self, images: Iterable[Image], names: Iterable[str] | None = None, *, ocr: bool = False
+        self, images: Iterable[Image], names: Iterable[str] | None = None, *, ocr: Ocr = False
     ) -> None:
         self._images, self._names, self._ocr = images, names, ocr
         self.size = len(images) if isinstance(images, Sequence) else 0

@@ -60,10 +60,10 @@ def readable_size(size: int) -> str:
 
 
 def limit_own_memory(limit: int, *, ocr: bool) -> None:
-    """End this process when it takes more than `limit` bytes of memory.
+    """End this process when it, or a program it runs, takes more than `limit` bytes of memory.
 
-    Where there is no /proc, its address space is limited instead; but not with `ocr`, for
-    onnxruntime reserves far more than it uses.
+    Where there is no /proc, its address space is limited instead, and that of such a program; but
+    not with `ocr` by rapidocr, for onnxruntime reserves far more than it uses.
     """
     if STATM.exists():
         Thread(target=_watch, args=(limit,), daemon=True).start()
@@ -74,10 +74,23 @@ def limit_own_memory(limit: int, *, ocr: bool) -> None:
 def _watch(limit: int) -> None:
     pages = limit // os.sysconf("SC_PAGE_SIZE")
     try:
-        while int(STATM.read_bytes().split()[1]) <= pages:
+        while max(_resident(STATM), _resident_of_programs()) <= pages:
             time.sleep(INTERVAL)
     finally:  # also when there is no memory left to look
         os._exit(EXIT_CODE)
+
+
+def _resident(statm: Path) -> int:
+    return int(statm.read_bytes().split()[1])
+
+
+def _resident_of_programs() -> int:
+    """Of the largest that the main thread of this process runs."""
+    largest = 0
+    with suppress(OSError):  # it has ended just now
+        for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+            largest = max(largest, _resident(Path(f"/proc/{child}/statm")))
+    return largest
 
 
 def _limit_address_space(limit: int) -> None:

@@ -1,4 +1,5 @@
-"""The words on a picture of a page, recognised by rapidocr (extra `ocr`, models in its wheel).
+"""The words on a picture of a page, recognised by rapidocr (extra `ocr`, models in its wheel), or
+by tesseract where its languages are named.
 
 About a second a page on one core. It is for scans, which have no text layer.
 """
@@ -12,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from docpruner.errors import MissingExtraError
-from docpruner.types import Word
+from docpruner.pages import tesseract
+from docpruner.types import Ocr, Word
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-RECOGNISER = "PP-OCRv6 small, 1280"
-"""Another name when its words change: what was encoded before is then encoded anew."""
-
+RAPIDOCR = "PP-OCRv6 small, 1280"
 LONGEST_SIDE = 1280  # pixels in which lines of text are looked for; they are read in more
 SHORTEST_SIDE = 736  # pixels that a small picture is enlarged to
 PARAMETERS: dict[str, Any] = {
@@ -39,20 +39,32 @@ def ocr_installed() -> bool:
     return importlib.util.find_spec("rapidocr") is not None
 
 
-def uses_ocr(asked: bool | None, *, reads_words: bool) -> bool:
-    """Whether the words of pages without any are to be recognised.
+def uses_ocr(asked: Ocr | None, *, reads_words: bool) -> Ocr:
+    """Whether the words of pages without any are to be recognised, and in which languages.
 
-    If nobody has said so, they are where it is installed and an encoder `reads_words`: one that
-    sees the page finds it without, and would wait for it.
+    If nobody has said so, they are where rapidocr is installed and an encoder `reads_words`: one
+    that sees the page finds it without, and would wait for it.
     """
+    if isinstance(asked, str):
+        tesseract.require(asked)
+        return asked
     if asked and not ocr_installed():
         raise MissingExtraError("recognising the words on scans", "ocr")
     return reads_words and ocr_installed() if asked is None else asked
 
 
-def recognised_words(image: Image) -> tuple[Word, ...]:
+def recogniser(ocr: Ocr) -> str:
+    """Another name when its words change: what was encoded before is then encoded anew."""
+    return f"{tesseract.version()}, {ocr}" if isinstance(ocr, str) else RAPIDOCR
+
+
+def recognised_words(image: Image, ocr: Ocr = True) -> tuple[Word, ...]:
     """Words with their boxes, line by line as the recogniser orders them."""
     image = _enlarged(image.convert("RGB"))
+    return tesseract.words_on(image, ocr) if isinstance(ocr, str) else _by_rapidocr(image)
+
+
+def _by_rapidocr(image: Image) -> tuple[Word, ...]:
     width, height = image.size
     blue_green_red = np.asarray(image)[:, :, ::-1]
     lines = _engine()(blue_green_red, return_word_box=True, use_cls=False).word_results

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
@@ -26,7 +27,7 @@ from docpruner.pages.problems import (
     stopped,
     too_much_memory,
 )
-from docpruner.types import Page, Word
+from docpruner.types import Ocr, Page, Word
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -49,11 +50,11 @@ class PageReader:
     with `title_page` too, each page comes with the words of the first, for an encoder.
     Without `words`, those of the text layer are left alone: where an encoder looks at pictures and
     the words are not stored, nobody needs them, and cutting a page into words takes longer than
-    drawing it. With `ocr`, the words of a page that has none are recognised from its picture, by
-    several children at once: they share a file that has such a page, or read pictures ahead, if it
-    is known which come next (see `open`). A page may take `seconds` (twice as many with `ocr`); a
-    child may take `memory` bytes, by default a quarter of the machine's but no more than 4 GB (and
-    1 GB on top with `ocr`).
+    drawing it. With `ocr`, the words of a page that has none are recognised from its picture, in
+    languages of tesseract if it names some, by several children at once: they share a file that has
+    such a page, or read pictures ahead, if it is known which come next (see `open`). A page may
+    take `seconds` (twice as many with `ocr`); a child may take `memory` bytes, by default a quarter
+    of the machine's but no more than 4 GB (and 1 GB on top with `ocr`).
     """
 
     def __init__(
@@ -61,16 +62,16 @@ class PageReader:
         *,
         pixels: int | None,
         words: bool = True,
-        ocr: bool = False,
+        ocr: Ocr = False,
         title_page: bool = False,
         seconds: float = SECONDS,
         memory: int | None = None,
     ) -> None:
         uses_ocr(ocr, reads_words=True)  # or says that it is missing
-        self._pixels, self._words = pixels, words or ocr
+        self._pixels, self._words = pixels, words or bool(ocr)
         self._titled = title_page and pixels is None
-        self._memory = default_limit(ocr=ocr) if memory is None else memory
-        self._options = [f"--memory={self._memory}", *(["--ocr"] if ocr else [])]
+        self._memory = default_limit(ocr=bool(ocr)) if memory is None else memory
+        self._options = [f"--memory={self._memory}", f"--ocr={json.dumps(ocr)}"]
         self._seconds = seconds * (OCR_FACTOR if ocr else 1)
         self._ahead, self._most = (AHEAD_OCR, most_recognisers()) if ocr else (AHEAD, 1)
         self._path: Path | None = None
@@ -313,7 +314,7 @@ class PageReader:
         )
 
 
-def pages_of(path: Path, *, pixels: int | None = None, ocr: bool | None = None) -> Iterator[Page]:
+def pages_of(path: Path, *, pixels: int | None = None, ocr: Ocr | None = None) -> Iterator[Page]:
     """The pages of a file one after another; the first that can't be read is raised.
 
     See `PageReader` for `pixels` and `ocr`; None recognises words where that is installed, of pages

@@ -6,6 +6,7 @@ It ends when its stdin does, whatever it is doing: a parent that was killed clos
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import sys
@@ -18,10 +19,11 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from docpruner.errors import PageError
-from docpruner.pages import messages
+from docpruner.pages import messages, tesseract
 from docpruner.pages.memory_limit import limit_own_memory
 from docpruner.pages.messages import Message
 from docpruner.pages.problems import printable_path, too_much_memory
+from docpruner.types import Ocr
 
 if TYPE_CHECKING:
     from docpruner.pages.document import Document
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 class Worker:
     """Answers one request at a time. Whatever goes wrong is an answer too."""
 
-    def __init__(self, *, ocr: bool, memory: int) -> None:
+    def __init__(self, *, ocr: Ocr, memory: int) -> None:
         self._ocr, self._memory = ocr, memory
         self._document: Document | None = None
         self._path = Path()
@@ -74,7 +76,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     answers = _own_stdout()
     _no_core_dumps()
-    limit_own_memory(options.memory, ocr=options.ocr)
+    limit_own_memory(options.memory, ocr=options.ocr is True)
+    tesseract.end_with_this_process()
     requests: SimpleQueue[Message] = SimpleQueue()
     Thread(target=_read_requests, args=(sys.stdin.buffer, requests), daemon=True).start()
     with suppress(Exception):  # while the parent is still getting ready
@@ -89,7 +92,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--memory", type=int, required=True)
-    parser.add_argument("--ocr", action="store_true")
+    parser.add_argument("--ocr", type=json.loads, required=True)
     return parser.parse_args()
 
 

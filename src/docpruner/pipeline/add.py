@@ -29,6 +29,7 @@ from docpruner.pipeline.page_workers import WorkElsewhere, WorkersRun
 from docpruner.pipeline.record_maker import PageResult, RecordMaker
 from docpruner.stores.contract import WAIT, Store
 from docpruner.stores.settings import Settings
+from docpruner.types import Ocr
 
 FIRST_BATCH, MOST_PAGES = 8, 64  # pages
 MOST_STEPS = 1000  # pages and ends of documents in a commit
@@ -42,7 +43,7 @@ def add_documents(
     source: Source,
     encoder: Encoder | None,
     *,
-    ocr: bool | None = None,
+    ocr: Ocr | None = None,
     metadata: MetadataOf | None = None,
     delete_missing: bool = False,
     wait: float = WAIT,
@@ -55,9 +56,10 @@ def add_documents(
     where it was. What can't be read is listed in the report, as are documents of the source whose
     files are gone; those are removed with `delete_missing`. The encoder may be None if all pages
     come with their embeddings, or are made `elsewhere` by workers; then the source leaves them
-    unread. `ocr` is what workers are told; where it is True, pages that are in without words are
-    read once more. An index that passes its budget is given the next setting that fits,
-    as often as it takes; if none does, a BudgetError ends the run, and what was committed stays.
+    unread. `ocr` is what workers are told; where it is True or names languages, pages that are in
+    without words are read once more. An index that passes its budget is given the next setting that
+    fits, as often as it takes; if none does, a BudgetError ends the run, and what was committed
+    stays.
     """
     try:
         with store.writer(wait) as writer:

@@ -28,7 +28,7 @@ from docpruner.stores.locations import open_store
 from docpruner.stores.packed_page import PackedPage
 from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage
 from docpruner.stores.settings import Settings
-from docpruner.types import Page
+from docpruner.types import Ocr, Page
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class WorkerJob:
 
     settings: Settings
     load: Callable[[], Encoder]
-    ocr: bool | None = None  # None: where it is installed, for an encoder that reads words
+    ocr: Ocr | None = None  # None: where it is installed, for an encoder that reads words
     location: str = ""  # where it stores pages itself; empty if it hands them over
 
 

@@ -22,6 +22,7 @@ from docpruner.pipeline.missing_pages import PageRead, Reading
 from docpruner.pipeline.page_worker import PageTask, WorkerFacts, WorkerJob, WorkerResult
 from docpruner.stores.contract import SeveralWriters, Store
 from docpruner.stores.settings import Settings
+from docpruner.types import Ocr
 
 PAGES = 8  # that are asked for at once; as many as a device needs to be busy
 MOST_STEPS = 1000  # pages and ends of documents between two questions
@@ -51,7 +52,7 @@ class WorkElsewhere:
     workers: PageWorkers
     load: Callable[[], Encoder]
 
-    def job(self, store: Store, settings: Settings, *, ocr: bool | None) -> WorkerJob:
+    def job(self, store: Store, settings: Settings, *, ocr: Ocr | None) -> WorkerJob:
         location = store.location if workers_write(store, settings) else ""
         return WorkerJob(settings, self.load, ocr, location)
 

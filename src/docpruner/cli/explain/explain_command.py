@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from docpruner.cli.arguments import DeviceOption, TrustOption
+from docpruner.cli.arguments import DeviceOption, OcrLanguageOption, TrustOption, read_ocr
 from docpruner.cli.output import JsonOption
 
 
@@ -70,6 +70,7 @@ def run(
             help="For a file: recognise the words of scans (extra ocr). [default: as for index]",
         ),
     ] = None,
+    ocr_language: OcrLanguageOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE.png", help="Where to draw. [default: here]"),
@@ -106,7 +107,7 @@ def run(
         spec=spec,
         k=k,
         encoder=encoder,
-        ocr=ocr,
+        ocr=read_ocr(ocr, ocr_language),
         output=output,
         device=device,
         trust_remote_code=trust_remote_code,

@@ -13,7 +13,7 @@ from docpruner.errors import EncoderError, InvalidPageError, NoWordsWarning, Pag
 from docpruner.pages.ocr import uses_ocr
 from docpruner.pages.problems import printable_path
 from docpruner.pages.reader import PageReader
-from docpruner.types import Page, PageEmbedding
+from docpruner.types import Ocr, Page, PageEmbedding
 
 
 def page_count(path: Path) -> int:
@@ -42,7 +42,7 @@ def drawn_pages(path: Path, numbers: Iterable[int], pixels: int) -> Iterator[Ima
 
 
 def encoded_pages(
-    path: Path, numbers: Iterable[int], encoder: Encoder, *, ocr: bool | None = None
+    path: Path, numbers: Iterable[int], encoder: Encoder, *, ocr: Ocr | None = None
 ) -> Iterator[PageEmbedding | PageError]:
     """Pages as an encoder sees them. One without words is a problem if it sees nothing else."""
     ocr = uses_ocr(ocr, reads_words=encoder.reads == "words")
@@ -52,7 +52,7 @@ def encoded_pages(
             if isinstance(page, PageError):
                 yield page
             elif encoder.reads == "words" and not page.words:
-                yield _silent(path, page.number, encoder.name, ocr=ocr)
+                yield _silent(path, page.number, encoder.name, ocr=bool(ocr))
             else:
                 yield _encoded(path, page, encoder)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docpruner.errors import DocPrunerError
+from docpruner.types import Ocr
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
@@ -24,7 +25,7 @@ class ExplainRequest:
     spec: str | None
     k: float | None
     encoder: str | None
-    ocr: bool | None
+    ocr: Ocr | None
     output: Path | None
     device: str | None
     trust_remote_code: bool
@@ -38,7 +39,8 @@ class ExplainRequest:
             raise DocPrunerError("--k is short for --spec docpruner:k=…; give one of the two")
         self._check_hits()
         if self.is_index and (self.encoder is not None or self.ocr is not None):
-            option = {True: "--ocr", False: "--no-ocr", None: "--encoder"}[self.ocr]
+            options = {True: "--ocr", False: "--no-ocr", None: "--encoder"}
+            option = "--ocr-language" if isinstance(self.ocr, str) else options[self.ocr]
             raise DocPrunerError(
                 f"{option} is for files; the pages of {self.subject} are encoded already"
             )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from docpruner.errors import DataError
 from docpruner.pages.sources import Source
 from docpruner.stores.records import PageName
-from docpruner.types import Page
+from docpruner.types import Ocr, Page
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -30,7 +30,7 @@ class PageSet(Protocol):
     def key(self) -> str:
         """Says which pages these are, whatever they look like today: a folder's path, say."""
 
-    def source(self, *, pixels: int | None, ocr: bool) -> Source:
+    def source(self, *, pixels: int | None, ocr: Ocr) -> Source:
         """All of them, to be added to an index; `pixels` and `ocr` are those of `PageReader`."""
 
     def content_hash(self, document: str) -> bytes | None:
@@ -42,7 +42,7 @@ class PageSet(Protocol):
     def picture(self, page: PageName) -> Image:
         """The page, to be looked at."""
 
-    def some_pages(self, count: int, *, pixels: int | None, ocr: bool) -> list[Page]:
+    def some_pages(self, count: int, *, pixels: int | None, ocr: Ocr) -> list[Page]:
         """So many pages, evenly spread, as an encoder would get them; fewer if there are fewer."""
 
 

@@ -19,7 +19,7 @@ from docpruner.pages.parsed_page import DEFAULT_PIXELS
 from docpruner.pages.problems import printable_path, unreachable
 from docpruner.pages.reader import PageReader, page_or_raise
 from docpruner.stores.records import PageName
-from docpruner.types import Page
+from docpruner.types import Ocr, Page
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -54,7 +54,7 @@ class FolderPages:
     def page_id(self, page: PageName) -> str:
         return f"{page.document}#{page.number}"
 
-    def source(self, *, pixels: int | None, ocr: bool) -> FolderSource:
+    def source(self, *, pixels: int | None, ocr: Ocr) -> FolderSource:
         return FolderSource(self, pixels=pixels, ocr=ocr)
 
     def content_hash(self, document: str) -> bytes | None:
@@ -75,7 +75,7 @@ class FolderPages:
         with closing(PageFiles()) as files:
             return files.picture(str(self.folder / page.document), page.number, DEFAULT_PIXELS)
 
-    def some_pages(self, count: int, *, pixels: int | None, ocr: bool) -> list[Page]:
+    def some_pages(self, count: int, *, pixels: int | None, ocr: Ocr) -> list[Page]:
         with PageReader(pixels=pixels, ocr=ocr) as reader:
             places = [
                 (file, number) for file in self.files() for number in _page_numbers(reader, file)
@@ -86,7 +86,7 @@ class FolderPages:
 class FolderSource:
     """All files of a data set, to be added to an index that holds nothing else."""
 
-    def __init__(self, pages: FolderPages, *, pixels: int | None, ocr: bool) -> None:
+    def __init__(self, pages: FolderPages, *, pixels: int | None, ocr: Ocr) -> None:
         self._pages = pages
         self._files = list(find_files([pages.folder]))
         self._reader = PageReader(pixels=pixels, ocr=ocr, title_page=True)

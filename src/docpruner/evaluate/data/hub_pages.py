@@ -20,7 +20,7 @@ from docpruner.evaluate.data.sampling import some_of
 from docpruner.pages.parsed_page import DEFAULT_PIXELS, PIXEL_LIMIT
 from docpruner.pages.reader import PageReader, page_or_raise
 from docpruner.stores.records import PageName
-from docpruner.types import Page
+from docpruner.types import Ocr, Page
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -44,7 +44,7 @@ class HubPages:
     pictures: Any  # datasets.Dataset with the column image, undecoded
     rows: dict[str, int]  # of each page, by its id
 
-    def source(self, *, pixels: int | None, ocr: bool) -> HubSource:
+    def source(self, *, pixels: int | None, ocr: Ocr) -> HubSource:
         return HubSource(self, pixels=pixels, ocr=ocr)
 
     def content_hash(self, document: str) -> bytes | None:
@@ -57,7 +57,7 @@ class HubPages:
         with closing(PictureReader(self, pixels=DEFAULT_PIXELS)) as reader:
             return reader.page(page.document).render()
 
-    def some_pages(self, count: int, *, pixels: int | None, ocr: bool) -> list[Page]:
+    def some_pages(self, count: int, *, pixels: int | None, ocr: Ocr) -> list[Page]:
         with closing(PictureReader(self, pixels=_unscaled(pixels), ocr=ocr)) as reader:
             return some_of(list(self.rows), count, reader.page)
 
@@ -94,7 +94,7 @@ class HubPages:
 class PictureReader:
     """Reads one picture after another, as `PageReader` reads files."""
 
-    def __init__(self, pages: HubPages, *, pixels: int | None, ocr: bool = False) -> None:
+    def __init__(self, pages: HubPages, *, pixels: int | None, ocr: Ocr = False) -> None:
         self._pages, self._pixels = pages, pixels
         self._reader = PageReader(pixels=pixels, ocr=ocr)
         self._folder = TemporaryDirectory(prefix="docpruner-", ignore_cleanup_errors=True)
@@ -145,7 +145,7 @@ class HubDocument:
 class HubSource:
     """All pages of a data set, to be added to an index that holds nothing else."""
 
-    def __init__(self, pages: HubPages, *, pixels: int | None, ocr: bool) -> None:
+    def __init__(self, pages: HubPages, *, pixels: int | None, ocr: Ocr) -> None:
         self._pages = pages
         self._reader = PictureReader(pages, pixels=_unscaled(pixels), ocr=ocr)
         self.size = sum(pages.sizes.values())

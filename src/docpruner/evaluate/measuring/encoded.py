@@ -20,14 +20,14 @@ from docpruner.encoders.registry import Encoder, EncoderName
 from docpruner.errors import DataError
 from docpruner.evaluate.data.data_sets import DataSet
 from docpruner.evaluate.measuring.query_cache import encoded_queries
-from docpruner.pages.ocr import RECOGNISER, uses_ocr
+from docpruner.pages.ocr import recogniser, uses_ocr
 from docpruner.pipeline.add import add_documents
 from docpruner.pipeline.add_report import ProgressCallback
 from docpruner.stores.contract import Compactable, Store
 from docpruner.stores.locations import create_store, open_store, store_exists
 from docpruner.stores.records import PageName, StoredPage
 from docpruner.stores.settings import Settings
-from docpruner.types import FloatArray, PageEmbedding
+from docpruner.types import FloatArray, Ocr, PageEmbedding
 
 FORMAT = 3  # of what is cached; another number leaves the old alone
 CODEC: CodecName = "float32"  # as encoded: a setting is rounded by its own codec and no other
@@ -75,7 +75,7 @@ def encode_data(
     encoder: Encoder,
     *,
     cache: Path | None = None,
-    ocr: bool | None = None,
+    ocr: Ocr | None = None,
     progress: ProgressCallback | None = None,
 ) -> EncodedData:
     """Encode what the cache lacks of a data set.
@@ -144,9 +144,9 @@ def _as_encoded(page: StoredPage, encoder: str) -> PageEmbedding:
     )
 
 
-def _name(data: DataSet, encoder: Encoder, *, ocr: bool) -> str:
-    recogniser = RECOGNISER if ocr else False
-    key = {"format": FORMAT, "encoder": encoder.name, "pages": data.pages.key, "ocr": recogniser}
+def _name(data: DataSet, encoder: Encoder, *, ocr: Ocr) -> str:
+    words = recogniser(ocr) if ocr else False
+    key = {"format": FORMAT, "encoder": encoder.name, "pages": data.pages.key, "ocr": words}
     text = json.dumps(key, sort_keys=True)
     digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
     return f"{data.name.replace('/', '_')}-{digest}"

@@ -19,6 +19,7 @@ from docpruner.evaluate.measuring.notes import wordless_answers
 from docpruner.pages.ocr import uses_ocr
 from docpruner.pipeline.add_report import ProgressCallback
 from docpruner.stores.contract import Progress
+from docpruner.types import Ocr
 
 LIBRARIES = ("ir_measures", "jinja2", "matplotlib", "scipy")
 
@@ -46,7 +47,7 @@ class Study:
     methods: `paper`, `all`, `front`, `signals`, or settings with commas between them.
     cache: the folder that keeps encoded data; the user's cache by default.
     ocr: recognise the words of pages without any, if the encoder reads words; None where it is
-        installed.
+        installed, languages for tesseract.
     workers: processes that measure; as many as cores by default.
     filtering: loads the encoder with the noise-filtering prompt; None if it takes no prompt.
     latency: on how many pages encoding is timed.
@@ -55,7 +56,7 @@ class Study:
     encoder: Encoder
     methods: str
     cache: Path | None = None
-    ocr: bool | None = None
+    ocr: Ocr | None = None
     workers: int | None = None
     filtering: Callable[[], Encoder] | None = None
     latency: int = 0
@@ -74,7 +75,7 @@ class Study:
             name = self.encoder.name
             encoded = encoded.noted(f"attention-threshold-nfp was left out: {name} takes no prompt")
         if self.encoder.reads == "words":
-            encoded = encoded.noted(*wordless_answers(encoded, ocr=self._recognises))
+            encoded = encoded.noted(*wordless_answers(encoded, ocr=bool(self._recognises)))
         return encoded
 
     def measure(self, encoded: EncodedData, progress: Progress | None = None) -> Evaluation:
@@ -95,7 +96,7 @@ class Study:
         return measure_latency(pages, self.encoder, DEFAULT.reducer)
 
     @property
-    def _recognises(self) -> bool:
+    def _recognises(self) -> Ocr:
         return self.encoder.reads == "words" and uses_ocr(self.ocr, reads_words=True)
 
     def _settings_for_filtering(self) -> list[Setting]:

@@ -61,11 +61,11 @@ def export(model: torch.nn.Module, names: Sequence[str], path: Path) -> None:
         )  # fmt: skip
     graph = onnx.load(full).graph
     constant = {tensor.name for tensor in graph.initializer}
-    layers = [node.name for node in graph.node
-              if node.op_type == "MatMul" and "layer" in node.name and node.input[1] in constant]  # fmt: skip
+    multiplied = [node for node in graph.node if node.op_type == "MatMul" and "layer" in node.name]
+    layers = [node.name for node in multiplied if node.input[1] in constant]
     quantize_dynamic(
         full, path, nodes_to_quantize=layers, per_channel=True, reduce_range=True,
-        weight_type=QuantType.QInt8, extra_options={"MatMulConstBOnly": True},
+        weight_type=QuantType.QInt8,
     )  # fmt: skip
     full.unlink()
     small = onnx.load(path)

@@ -34,7 +34,8 @@ class Features(NamedTuple):
 
 
 class Backbone(nn.Module):
-    """The language model up to word features. `pool` (batch, words, pieces) says which pieces make a word."""
+    """The language model up to word features. `pool` (batch, words, pieces) says which pieces make
+    a word."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()

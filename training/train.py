@@ -20,7 +20,7 @@ from torch.nn import functional
 SEED = 4
 WRITTEN = 0.4  # size of the input embedding beside the last hidden state
 STEPS, BLOCKS, RATE, STAY = 500, 8, 5e-4, 0.02
-ATTENTION_STEPS, ATTENTION_PAGES, ATTENTION_RATE = 800, 24, 3e-4
+ATTENTION_STEPS, ATTENTION_PAGES, ATTENTION_RATE = 300, 24, 3e-4
 HIDDEN_SOURCE = 0.5  # how often a query must find its page without the words it was made of
 HELD_OUT_PAGES = 96
 ATTENDED = ("before", "before_global")
@@ -157,7 +157,7 @@ def train_attention(heads: Heads, mined: Mined) -> None:
     optimiser = torch.optim.AdamW(trained, lr=ATTENTION_RATE, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.05, ATTENTION_STEPS)
     for step in range(ATTENTION_STEPS + 1):
-        if step % 250 == 0:
+        if step % 100 == 0:
             with torch.no_grad():
                 held_out = float(loss_of(mined.held_out[:HELD_OUT_PAGES]))
             ranks = [f"{held_out_rank(heads, mined, share):.4f}" for share in (1, 0.5, 0.3, 0.15)]

@@ -34,7 +34,7 @@ class Edition:
 V1 = Edition("builtin-v1", "builtin-v1.onnx", "rarity.tsv")
 V2 = Edition(
     "builtin-v2",
-    "builtin-v1.onnx",
+    "builtin-v2.onnx",
     "rarity-v2.tsv",
     query_rarity_power=0.75,
     spelling=True,

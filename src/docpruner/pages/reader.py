@@ -231,9 +231,7 @@ class PageReader:
                 self._open(path, child)
         return readers
 
-    def _with_title(
-        self, path: Path, waiting: deque[int], turn: int
-    ) -> Iterator[Page | PageError]:
+    def _with_title(self, path: Path, waiting: deque[int], turn: int) -> Iterator[Page | PageError]:
         """Page 1 is read first if its words are not known yet, whether it is wanted or not. If it
         can't be read, the others do without."""
         unasked = self._title is None and waiting[0] != 1

@@ -1,0 +1,147 @@
+"""Questions that people asked of annual reports, to choose by what mined questions can't tell.
+
+    python training/people.py CACHE FINANCEBENCH CHALLENGE [EDITION ...]
+
+FINANCEBENCH is a checkout of github.com/patronus-ai/financebench (CC BY-NC), CHALLENGE one of
+github.com/trustbit/enterprise-rag-challenge (its second round): questions and the pages that answer
+them. They are measured with, never trained on. Of each document the pages that answer a question,
+the first, and some others are searched; documents that are missing from the checkout, or named in
+CACHE/left-out.txt, are left out. Prints nDCG@5 of each edition, with and without the words of title
+pages, and pruned.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pypdfium2
+
+from docpruner import reducer
+from docpruner.encoders.builtin import BuiltinEncoder
+from docpruner.encoders.builtin_editions import EDITIONS
+from docpruner.maxsim import score_pages
+from docpruner.pages.text_layer import words_of_page
+from docpruner.stores.bm25 import bm25
+from docpruner.types import FloatArray, Page, Word
+from docpruner.word_forms import words_in
+
+SEED = 5
+OTHER_PAGES = 9  # of each document
+SPECS = ("docpruner:k=-0.5", "docpruner:k=-0.25", "docpruner:k=0")
+NO_ANSWER = re.compile(r" If (data|there).*?return '?(N/A|False)'?\.?")
+
+Place = tuple[str, int]  # a document, and the number of a page from 0
+
+
+@dataclass(frozen=True)
+class Asked:
+    text: str
+    answered_on: frozenset[Place]
+
+
+def financebench(folder: Path) -> Iterator[Asked]:
+    for line in (folder / "data" / "financebench_open_source.jsonl").open():
+        row = json.loads(line)
+        places = {(f"pdfs/{e['doc_name']}.pdf", e["evidence_page_num"]) for e in row["evidence"]}
+        yield Asked(row["question"], frozenset(places))
+
+
+def challenge(folder: Path) -> Iterator[Asked]:
+    for text, answer in json.loads((folder / "round2" / "answers.json").read_text()).items():
+        if len(answer["reference_pools"]) == 1:  # several companies are compared otherwise
+            pairs = [place.split(":") for place in answer["reference_pools"][0]]
+            places = {(f"round2/pdfs/{name}.pdf", int(number)) for name, number in pairs}
+            yield Asked(NO_ANSWER.sub("", text), frozenset(places))
+
+
+def pages_of(
+    folder: Path, wanted: set[Place], chance: random.Random
+) -> Iterator[tuple[Place, Page]]:
+    for document in sorted({document for document, _ in wanted}):
+        if not (folder / document).exists():
+            continue
+        pdf = pypdfium2.PdfDocument(folder / document)
+        asked = {0, *(number for name, number in wanted if name == document)} & {*range(len(pdf))}
+        others = [number for number in range(len(pdf)) if number not in asked]
+        title: tuple[Word, ...] = ()
+        for number in sorted({*asked, *chance.sample(others, min(OTHER_PAGES, len(others)))}):
+            words = words_of_page(pdf[number])
+            yield (document, number), Page(document, _not_drawn, words, title_page=title)
+            title = title if number else words
+
+
+def _not_drawn() -> object:
+    raise ValueError("its words are enough")
+
+
+def ndcg(scores: np.ndarray, right: Sequence[set[int]]) -> float:
+    gains = []
+    for row, rows in zip(scores, right, strict=True):
+        best = np.argsort(-row, kind="stable")[:5]
+        found = sum(1 / math.log2(i + 2) for i, page in enumerate(best) if int(page) in rows)
+        gains.append(found / sum(1 / math.log2(i + 2) for i in range(min(5, len(rows)))))
+    return float(np.mean(gains))
+
+
+def of_vectors(
+    queries: list[FloatArray], pages: list[FloatArray], right: Sequence[set[int]]
+) -> float:
+    ends = np.cumsum([0, *map(len, pages)])
+    return ndcg(score_pages(queries, np.concatenate(pages), ends), right)
+
+
+def measure(name: str, questions: list[Asked], folder: Path, editions: Sequence[str]) -> None:
+    wanted = {place for question in questions for place in question.answered_on}
+    read = list(pages_of(folder, wanted, random.Random(SEED)))
+    row_of = {place: row for row, (place, _) in enumerate(read)}
+    pages = [page for _, page in read]
+    right = [{row_of[p] for p in q.answered_on if p in row_of} for q in questions]
+    asked = [question.text for question, rows in zip(questions, right, strict=True) if rows]
+    right = [rows for rows in right if rows]
+    print(f"{name}: {len(pages)} pages, {len(asked)} questions")
+    counts = [Counter(words_in(" ".join(word.text for word in page.words))) for page in pages]
+    print(f"  BM25 {ndcg(np.array([bm25(text, counts) for text in asked]), right):.3f}")
+    for edition in editions:
+        encoder = BuiltinEncoder(edition)
+        queries = encoder.encode_queries(asked)
+        encoded = encoder.encode_pages(pages)
+        whole = of_vectors(queries, [page.vectors for page in encoded], right)
+        alone = of_vectors(queries, [page.vectors[page.patches] for page in encoded], right)
+        print(f"  {edition} {whole:.3f}, without title pages {alone:.3f}", flush=True)
+        for spec in SPECS:
+            kept = [reducer(spec)(page) for page in encoded]
+            found = of_vectors(queries, [page.vectors for page in kept], right)
+            pruned = np.mean([page.pruned for page in kept])
+            print(f"    {spec} {found:.3f}, {found / whole:.1%} with {pruned:.1%} pruned")
+
+
+def main(cache: Path, one: Path, other: Path, *editions: str) -> None:
+    warnings.simplefilter("ignore")
+    listed = cache / "left-out.txt"
+    left_out = set(listed.read_text().split()) if listed.exists() else set()
+    for name, folder, read in (
+        ("FinanceBench", one, financebench),
+        ("Enterprise RAG Challenge", other, challenge),
+    ):
+        questions = [
+            replace(
+                q,
+                answered_on=frozenset(p for p in q.answered_on if Path(p[0]).name not in left_out),
+            )
+            for q in read(folder)
+        ]
+        measure(name, questions, folder, editions or [*EDITIONS])
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:4]), *sys.argv[4:])

@@ -45,7 +45,7 @@ def record_of(encoder, page: Page, *, text: bool = True) -> StoredPage:
 @pytest.mark.parametrize("source", ["ocr", "text layer"])
 @pytest.mark.parametrize(
     ("encoder", "with_places"),
-    [(WordEncoder(), False), (MarkedEncoder(), True)],  # whose vectors are no more than the words
+    [(WordEncoder(), False), (MarkedEncoder(), False)],  # the map has the boxes of all words
     ids=["words", "marked"],
 )
 def test_words_are_stored_once_and_their_places_too(encoder, with_places, source):

@@ -175,6 +175,6 @@ def matches(question: Question, page: StoredPage) -> tuple[Match, ...]:
 def _words_of(page: StoredPage) -> Callable[[], tuple[Word, ...]] | None:
     """Reads the words that are stored of a page; None if there are none that tell."""
     if page.text.is_stored:
-        return partial(page.text.placed, page.provenance.boxes)
+        return partial(page.text.placed, page.provenance.patch_boxes)
     recognised = page.provenance.placed_words
     return (lambda: recognised) if recognised else None

@@ -177,11 +177,12 @@ def test_questions_that_ask_nothing_are_refused(samples):
 def test_a_stored_page_says_what_was_kept_of_it(samples):
     page = samples.page(str(SAMPLES / "annual-report.pdf"), 13)
     patches = len(page.provenance.patches)
-    assert len(page.provenance.importance) == len(page.provenance.boxes) == patches
+    assert len(page.provenance.importance) == len(page.provenance.boxes) == patches + page.special
     assert page.provenance.kept.sum() == len(page.vectors) < patches
-    importance = page.provenance.importance.astype(np.float64)
+    importance = page.provenance.importance[page.provenance.patches].astype(np.float64)
     threshold = importance.mean() - 0.25 * importance.std()
-    assert np.array_equal(page.provenance.kept, importance > threshold)
+    kept = page.provenance.kept[page.provenance.patches]
+    assert np.array_equal(kept, importance > threshold)
 
 
 # ---------------------------------------------------------------------- changing
@@ -247,11 +248,13 @@ def test_the_numbers_of_an_index_add_up(samples):
     assert stats.vectors_unpruned == sum(len(page.provenance.cells) for page in pages)
     assert stats.bytes_of_vectors == stats.vectors * 66
     assert stats.bytes_unpruned_float16 == stats.vectors_unpruned * 256
-    assert stats.pruned == pytest.approx(1 - stats.vectors / stats.vectors_unpruned)
+    special = sum(page.special for page in pages)  # of title pages; not counted as patches
+    kept, patches = stats.vectors - special, stats.vectors_unpruned - special
+    assert stats.pruned == pytest.approx(1 - kept / patches)
     assert sum(stats.pruned_histogram) == 32
     quantiles = list(stats.pruned_by_page.values())
     assert quantiles == sorted(quantiles)
-    by_page = [1 - len(page.vectors) / len(page.provenance.patches) for page in pages]
+    by_page = [1 - (len(page.vectors) - page.special) / page.patches for page in pages]
     assert stats.pruned_by_page["0.5"] == pytest.approx(np.median(by_page))
 
 

@@ -59,7 +59,7 @@ def test_the_same_tools_answer_without_paths_of_the_server(server, mode):
     image = next(block for block in picture.content if block.type == "image")
     assert max(Image.open(io.BytesIO(base64.b64decode(image.data))).size) <= 1200
     assert "/" not in text_of(picture).partition("text:")[0]
-    assert "tidal" in read.contents[0].text.lower()
+    assert "turbine" in read.contents[0].text.lower()
     assert gone.is_error
     assert "has no page 99" in text_of(gone)
 

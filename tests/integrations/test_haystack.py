@@ -80,7 +80,7 @@ def test_a_saved_pipeline_searches_the_same_index(shelf):
     saved = first.dumps()
     again = Pipeline.loads(saved, allowed_modules=["docpruner.integrations.haystack"])
     said = again.run(asked)["prompt"]["prompt"]
-    assert "Southern Europe shrank" in said
+    assert "Southern Europe" in said
     assert said == first.run(asked)["prompt"]["prompt"]
     assert again.dumps() == saved
     for pipeline in (first, again):

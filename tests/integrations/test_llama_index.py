@@ -66,7 +66,7 @@ def test_a_query_engine_takes_it(shelf):
     engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
     answer = engine.query(QUESTION)
     retriever.index.close()
-    assert "Southern Europe shrank" in str(answer)  # the mock model repeats what it is told
+    assert "Southern Europe" in str(answer)  # the mock model repeats what it is told
     assert len(answer.source_nodes) == 1
 
 

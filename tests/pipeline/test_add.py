@@ -224,13 +224,15 @@ def test_of_a_folder_that_is_gone_itself_nothing_is_deleted(desk):
 
 
 def test_pages_that_look_alike_are_encoded_once(desk):
-    desk.write("a.pdf", "apples", "letterhead")
+    """If their title pages do too: an encoder sees these beside them."""
+    desk.write("a.pdf", "cherries", "apples", "letterhead")
     desk.add()
     desk.write("b.pdf", "cherries", "apples", "plums")
+    desk.write("c.pdf", "pears", "apples")
     report = desk.add()
-    assert (report.pages, report.copied) == (3, 1)
-    assert desk.encoder.encoded == ["b.pdf#1", "b.pdf#3"]
-    assert desk.best("apples") == ["a.pdf#1", "b.pdf#2"]
+    assert (report.pages, report.copied) == (5, 2)
+    assert desk.encoder.encoded == ["b.pdf#3", "c.pdf#1", "c.pdf#2"]
+    assert desk.best("apples") == ["a.pdf#2", "b.pdf#2", "c.pdf#2"]
 
 
 def test_pages_that_were_taken_out_are_encoded_again(desk):

@@ -92,9 +92,9 @@ def test_hits_are_the_servers_with_their_names_scores_and_words(page, site):
         assert f"page {hit['page']}\n" in text
         assert f"{hit['score']:.2f}" in text
     first = cards.first
-    assert {"query": "sales", "page": "sell"} in hits[0]["matched"]
-    expect(first.locator(".matched")).to_contain_text("sales → sell")
-    expect(first.locator("mark").first).to_have_text("went")
+    assert {"query": "sales", "page": "Revenue"} in hits[0]["matched"]
+    expect(first.locator(".matched")).to_contain_text("sales → Revenue")
+    expect(first.locator("mark").first).to_have_text("Revenue")
 
 
 def test_a_card_leaves_out_what_all_hits_have_in_common(page, site):
@@ -247,7 +247,7 @@ def test_a_hit_opens_large_and_back_returns_to_it(page, site):
 def test_one_word_alone_is_another_picture_and_survives_a_reload(page, site):
     page.goto(site.page(REPORT, 3, q=QUESTION))
     sales = page.get_by_role("button", name=re.compile("^sales"))
-    expect(sales).to_contain_text("0.43")
+    expect(sales).to_contain_text("0.39")
     every = picture(page)
     sales.click()
     expect(sales).to_have_attribute("aria-pressed", "true")
@@ -579,9 +579,9 @@ def test_everything_can_be_reached_by_keyboard(page, site):
     page.keyboard.press("ArrowRight")
     expect(page.locator("#hits a").nth(1)).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.locator("#page-number")).to_have_text("page 5 of 13")
+    expect(page.locator("#page-number")).to_have_text("page 3 of 13")
     page.keyboard.press("ArrowRight")
-    expect(page.locator("#page-number")).to_have_text("page 6 of 13")
+    expect(page.locator("#page-number")).to_have_text("page 4 of 13")
     page.keyboard.press("Escape")
     expect(page.locator("#hits a").nth(1)).to_be_focused()
     page.keyboard.press("Escape")

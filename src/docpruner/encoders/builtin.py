@@ -172,10 +172,11 @@ class BuiltinEncoder:
     def _page(self, page: Page) -> PageEmbedding:
         words = _words_of(page)
         vectors, importance = self._weighed(words)
-        vectors *= self.edition.length_factor(len(words))
+        length = self.edition.length_factor(len(words))
+        vectors *= length
         boxes = np.array([word.box for word in words], np.float32)
         attended: FloatArray = (importance @ vectors).astype(np.float32)
-        title = self._title(page)
+        title = self._title(page, length)
         return PageEmbedding(
             name=page.name,
             vectors=np.concatenate([vectors, title]),
@@ -190,8 +191,8 @@ class BuiltinEncoder:
         words = _words_of(page)
         texts = [word.text for word in words]
         (vectors,) = self._run(texts, ["vectors"])
-        vectors *= self.edition.length_factor(len(words))
-        return np.concatenate([vectors, self._title(page)])
+        length = self.edition.length_factor(len(words))
+        return np.concatenate([vectors * length, self._title(page, length)])
 
     def _weighed(self, words: Sequence[Word]) -> tuple[FloatArray, FloatArray]:
         """The vectors of words, of unit length, and their importances."""
@@ -201,11 +202,15 @@ class BuiltinEncoder:
         importance *= len(importance) / importance.sum()
         return vectors, importance
 
-    def _title(self, page: Page) -> FloatArray:
+    def _title(self, page: Page, length: float) -> FloatArray:
+        """What a page whose own vectors have this length gets of its title page."""
         if not (page.title_page and self.edition.title_words):
             return np.empty((0, self.dim), np.float32)
         with self._titling:  # threads meet at a document's second page
-            return self._titles(page.title_page)
+            found: FloatArray = self._titles(page.title_page) * np.float32(
+                self.edition.title_share * length
+            )
+        return found
 
     def _title_vectors(self, words: tuple[Word, ...]) -> FloatArray:
         vectors, importance = self._weighed(words)

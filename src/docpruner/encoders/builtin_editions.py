@@ -24,6 +24,7 @@ class Edition:
     query_rarity_power: float = 1.0  # of a word's rarity, in a query
     spelling: bool = False  # mixed into the vectors of words that the model does not know
     title_words: int = 0  # of the document's first page, that every other page gets vectors of
+    title_share: float = 0.9  # of the length of a page's own: what stands on it counts more
 
     def length_factor(self, words: int) -> float:
         """How long the vectors of a page of so many words are; 1 for a usual page."""

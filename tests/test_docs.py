@@ -57,7 +57,7 @@ def test_the_demo_of_the_readme_is_the_demo(tmp_path):
     units = [*shown[1:], ""]
     for said, true, unit in zip(shown, printed.split(), units, strict=True):
         assert number(said) == pytest.approx(
-            number(true), rel=0.1 if unit.startswith("kB") else 0.02
+            number(true), rel=0.1 if unit.startswith(("kB", "saved")) else 0.02
         )
     assert (tmp_path / "demo" / "kept.png").stat().st_size > 10_000
 

@@ -1,13 +1,15 @@
-"""Questions that people asked of annual reports, to choose by what mined questions can't tell.
+"""Questions with the pages that answer them, to choose by what mined questions can't tell.
 
-    python training/people.py CACHE FINANCEBENCH CHALLENGE [EDITION ...]
+    python training/people.py CACHE FINANCEBENCH CHALLENGE HANDBOOKS [EDITION ...]
 
 FINANCEBENCH is a checkout of github.com/patronus-ai/financebench (CC BY-NC), CHALLENGE one of
-github.com/trustbit/enterprise-rag-challenge (its second round): questions and the pages that answer
-them. They are measured with, never trained on. Of each document the pages that answer a question,
-the first, and some others are searched; documents that are missing from the checkout, or named in
+github.com/trustbit/enterprise-rag-challenge (its second round), both asked by people of annual
+reports; HANDBOOKS one of github.com/Azure-Samples/azure-search-openai-demo (MIT), whose questions
+about an employer's handbooks were in part written by a model. They are measured with, never trained
+on. Of each annual report the pages that answer a question, the first, and some others are searched,
+of the handbooks all pages; documents that are missing from the checkout, or named in
 CACHE/left-out.txt, are left out. Prints nDCG@5 of each edition, with and without the words of title
-pages, and pruned.
+pages, pruned, and with other powers of a page's length.
 """
 
 from __future__ import annotations
@@ -28,16 +30,19 @@ import pypdfium2
 
 from docpruner import reducer
 from docpruner.encoders.builtin import BuiltinEncoder
-from docpruner.encoders.builtin_editions import EDITIONS
+from docpruner.encoders.builtin_editions import EDITIONS, Edition
 from docpruner.maxsim import score_pages
 from docpruner.pages.text_layer import words_of_page
 from docpruner.stores.bm25 import bm25
-from docpruner.types import FloatArray, Page, Word
+from docpruner.types import FloatArray, Page, PageEmbedding, Word
 from docpruner.word_forms import words_in
 
 SEED = 5
-OTHER_PAGES = 9  # of each document
+SOME = 9  # other pages of each document
+ALL = 1000
+LENGTH_POWERS = (0.05, 0.1, 0.12, 0.15, 0.2)
 SPECS = ("docpruner:k=-0.5", "docpruner:k=-0.25", "docpruner:k=0")
+CITED = re.compile(r"\[([^][#]*\.pdf)#page=(\d+)")
 NO_ANSWER = re.compile(r" If (data|there).*?return '?(N/A|False)'?\.?")
 
 Place = tuple[str, int]  # a document, and the number of a page from 0
@@ -64,8 +69,19 @@ def challenge(folder: Path) -> Iterator[Asked]:
             yield Asked(NO_ANSWER.sub("", text), frozenset(places))
 
 
+def handbooks(folder: Path) -> Iterator[Asked]:
+    paths = {path.name: str(path.relative_to(folder)) for path in folder.glob("data/**/*.pdf")}
+    for kind in ("", "_multimodal"):
+        for line in (folder / "evals" / f"ground_truth{kind}.jsonl").open():
+            row = json.loads(line)
+            places = {
+                (paths[name], int(number) - 1) for name, number in CITED.findall(row["truth"])
+            }
+            yield Asked(row["question"], frozenset(places))
+
+
 def pages_of(
-    folder: Path, wanted: set[Place], chance: random.Random
+    folder: Path, wanted: set[Place], others_of_each: int, chance: random.Random
 ) -> Iterator[tuple[Place, Page]]:
     for document in sorted({document for document, _ in wanted}):
         if not (folder / document).exists():
@@ -74,7 +90,7 @@ def pages_of(
         asked = {0, *(number for name, number in wanted if name == document)} & {*range(len(pdf))}
         others = [number for number in range(len(pdf)) if number not in asked]
         title: tuple[Word, ...] = ()
-        for number in sorted({*asked, *chance.sample(others, min(OTHER_PAGES, len(others)))}):
+        for number in sorted({*asked, *chance.sample(others, min(others_of_each, len(others)))}):
             words = words_of_page(pdf[number])
             yield (document, number), Page(document, _not_drawn, words, title_page=title)
             title = title if number else words
@@ -100,9 +116,11 @@ def of_vectors(
     return ndcg(score_pages(queries, np.concatenate(pages), ends), right)
 
 
-def measure(name: str, questions: list[Asked], folder: Path, editions: Sequence[str]) -> None:
+def measure(
+    name: str, questions: list[Asked], folder: Path, others_of_each: int, editions: Sequence[str]
+) -> None:
     wanted = {place for question in questions for place in question.answered_on}
-    read = list(pages_of(folder, wanted, random.Random(SEED)))
+    read = list(pages_of(folder, wanted, others_of_each, random.Random(SEED)))
     row_of = {place: row for row, (place, _) in enumerate(read)}
     pages = [page for _, page in read]
     right = [{row_of[p] for p in q.answered_on if p in row_of} for q in questions]
@@ -123,15 +141,29 @@ def measure(name: str, questions: list[Asked], folder: Path, editions: Sequence[
             found = of_vectors(queries, [page.vectors for page in kept], right)
             pruned = np.mean([page.pruned for page in kept])
             print(f"    {spec} {found:.3f}, {found / whole:.1%} with {pruned:.1%} pruned")
+        for power in LENGTH_POWERS:
+            found = of_vectors(queries, with_length_power(encoder.edition, power, encoded), right)
+            print(f"    length_power {power} {found:.3f}")
 
 
-def main(cache: Path, one: Path, other: Path, *editions: str) -> None:
+def with_length_power(
+    edition: Edition, power: float, encoded: Sequence[PageEmbedding]
+) -> list[FloatArray]:
+    """The vectors that these pages would have with another power."""
+    other = replace(edition, length_power=power)
+    words = [len(page.patches) for page in encoded]
+    factors = [other.length_factor(n) / edition.length_factor(n) for n in words]
+    return [page.vectors * factor for page, factor in zip(encoded, factors, strict=True)]
+
+
+def main(cache: Path, reports: Path, more_reports: Path, books: Path, *editions: str) -> None:
     warnings.simplefilter("ignore")
     listed = cache / "left-out.txt"
     left_out = set(listed.read_text().split()) if listed.exists() else set()
-    for name, folder, read in (
-        ("FinanceBench", one, financebench),
-        ("Enterprise RAG Challenge", other, challenge),
+    for name, folder, read, others in (
+        ("FinanceBench", reports, financebench, SOME),
+        ("Enterprise RAG Challenge", more_reports, challenge, SOME),
+        ("handbooks", books, handbooks, ALL),
     ):
         questions = [
             replace(
@@ -140,8 +172,8 @@ def main(cache: Path, one: Path, other: Path, *editions: str) -> None:
             )
             for q in read(folder)
         ]
-        measure(name, questions, folder, editions or [*EDITIONS])
+        measure(name, questions, folder, others, editions or [*EDITIONS])
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:4]), *sys.argv[4:])
+    main(*map(Path, sys.argv[1:5]), *sys.argv[5:])

@@ -27,7 +27,6 @@ from docpruner.types import FloatArray, PageEmbedding
 from docpruner.word_forms import words_in
 
 RANGES = {
-    "query_rarity_power": (0.5, 0.75, 1.0, 1.25),
     "length_power": (0.05, 0.1, 0.15, 0.2),
     "rarity_power": (0.25, 0.5, 0.75, 1.0),
     "repeat_power": (0.5, 1.0, 2.0),

@@ -160,13 +160,10 @@ class BuiltinEncoder:
     def _counts(self, words: Sequence[str], factors: FloatArray) -> FloatArray:
         """How much each word of a query counts. Of a word that the model does not know its factor
         says little, and its rarity everything."""
-        power: float | FloatArray = self.edition.query_rarity_power
         if self._spelling is not None:
-            unknown = self._spelling.shares(words)
-            factors, power = factors ** (1 - unknown), power + (1 - power) * unknown
+            factors = factors ** (1 - self._spelling.shares(words))
         rarity = np.array([max(self._rarity(word), LEAST) for word in words], np.float32)
-        usual = USUAL_RARITY**self.edition.query_rarity_power
-        counts: FloatArray = (factors * rarity**power / usual).astype(np.float32)
+        counts: FloatArray = (factors * rarity / USUAL_RARITY).astype(np.float32)
         return counts
 
     def _page(self, page: Page) -> PageEmbedding:

@@ -21,7 +21,6 @@ class Edition:
     length_power: float = 0.15  # how strongly a page's length counts
     rarity_power: float = 0.5  # of a word's rarity, in the importance
     repeat_power: float = 1.0  # of how often the word stood on the page before, in the importance
-    query_rarity_power: float = 1.0  # of a word's rarity, in a query
     spelling: bool = False  # mixed into the vectors of words that the model does not know
     title_words: int = 0  # of the document's first page, that every other page gets vectors of
     title_share: float = 0.9  # of the length of a page's own: what stands on it counts more
@@ -37,7 +36,7 @@ V2 = Edition(
     "builtin-v2",
     "builtin-v2.onnx",
     "rarity-v2.tsv",
-    query_rarity_power=0.75,
+    length_power=0.12,
     spelling=True,
     title_words=16,
 )

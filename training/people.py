@@ -9,7 +9,7 @@ about an employer's handbooks were in part written by a model. They are measured
 on. Of each annual report the pages that answer a question, the first, and some others are searched,
 of the handbooks all pages; documents that are missing from the checkout, or named in
 CACHE/left-out.txt, are left out. Prints nDCG@5 of each edition, with and without the words of title
-pages, pruned, and with other powers of a page's length.
+pages, pruned and rounded, and with other powers of a page's length.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import numpy as np
 import pypdfium2
 
 from docpruner import reducer
+from docpruner.codecs import CodecName, bytes_per_vector, encode
 from docpruner.encoders.builtin import BuiltinEncoder
 from docpruner.encoders.builtin_editions import EDITIONS, Edition
 from docpruner.maxsim import score_pages
@@ -41,7 +42,8 @@ SEED = 5
 SOME = 9  # other pages of each document
 ALL = 1000
 LENGTH_POWERS = (0.05, 0.1, 0.12, 0.15, 0.2)
-SPECS = ("docpruner:k=-0.5", "docpruner:k=-0.25", "docpruner:k=0")
+CODECS: tuple[CodecName, ...] = ("float16", "int4", "int2", "int1")
+SPECS = ("none", "docpruner:k=-0.5", "docpruner:k=-0.25", "docpruner:k=0")
 CITED = re.compile(r"\[([^][#]*\.pdf)#page=(\d+)")
 NO_ANSWER = re.compile(r" If (data|there).*?return '?(N/A|False)'?\.?")
 
@@ -52,6 +54,16 @@ Place = tuple[str, int]  # a document, and the number of a page from 0
 class Asked:
     text: str
     answered_on: frozenset[Place]
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """Questions with the rows of the pages that answer them, one at least."""
+
+    name: str
+    pages: list[Page]
+    asked: list[str]
+    right: list[set[int]]
 
 
 def financebench(folder: Path) -> Iterator[Asked]:
@@ -116,17 +128,9 @@ def of_vectors(
     return ndcg(score_pages(queries, np.concatenate(pages), ends), right)
 
 
-def measure(
-    name: str, questions: list[Asked], folder: Path, others_of_each: int, editions: Sequence[str]
-) -> None:
-    wanted = {place for question in questions for place in question.answered_on}
-    read = list(pages_of(folder, wanted, others_of_each, random.Random(SEED)))
-    row_of = {place: row for row, (place, _) in enumerate(read)}
-    pages = [page for _, page in read]
-    right = [{row_of[p] for p in q.answered_on if p in row_of} for q in questions]
-    asked = [question.text for question, rows in zip(questions, right, strict=True) if rows]
-    right = [rows for rows in right if rows]
-    print(f"{name}: {len(pages)} pages, {len(asked)} questions")
+def measure(questions: QuestionSet, editions: Sequence[str]) -> None:
+    pages, asked, right = questions.pages, questions.asked, questions.right
+    print(f"{questions.name}: {len(pages)} pages, {len(asked)} questions")
     counts = [Counter(words_in(" ".join(word.text for word in page.words))) for page in pages]
     print(f"  BM25 {ndcg(np.array([bm25(text, counts) for text in asked]), right):.3f}")
     for edition in editions:
@@ -138,12 +142,22 @@ def measure(
         print(f"  {edition} {whole:.3f}, without title pages {alone:.3f}", flush=True)
         for spec in SPECS:
             kept = [reducer(spec)(page) for page in encoded]
-            found = of_vectors(queries, [page.vectors for page in kept], right)
             pruned = np.mean([page.pruned for page in kept])
-            print(f"    {spec} {found:.3f}, {found / whole:.1%} with {pruned:.1%} pruned")
+            print(f"    {spec}: {pruned:.1%} pruned")
+            for codec in CODECS:
+                stored = rounded([page.vectors for page in kept], codec)
+                found = of_vectors(queries, stored, right)
+                size = bytes_per_vector(codec, encoder.dim)
+                print(f"      {codec}, {size} bytes {found:.3f}, {found / whole:.1%}", flush=True)
         for power in LENGTH_POWERS:
             found = of_vectors(queries, with_length_power(encoder.edition, power, encoded), right)
             print(f"    length_power {power} {found:.3f}")
+
+
+def rounded(pages: list[FloatArray], codec: CodecName) -> list[FloatArray]:
+    """As they come back from an index."""
+    ends = np.cumsum([len(vectors) for vectors in pages])[:-1]
+    return np.split(encode(np.concatenate(pages), codec).decode(), ends)
 
 
 def with_length_power(
@@ -156,8 +170,9 @@ def with_length_power(
     return [page.vectors * factor for page, factor in zip(encoded, factors, strict=True)]
 
 
-def main(cache: Path, reports: Path, more_reports: Path, books: Path, *editions: str) -> None:
-    warnings.simplefilter("ignore")
+def question_sets(
+    cache: Path, reports: Path, more_reports: Path, books: Path
+) -> Iterator[QuestionSet]:
     listed = cache / "left-out.txt"
     left_out = set(listed.read_text().split()) if listed.exists() else set()
     for name, folder, read, others in (
@@ -165,14 +180,25 @@ def main(cache: Path, reports: Path, more_reports: Path, books: Path, *editions:
         ("Enterprise RAG Challenge", more_reports, challenge, SOME),
         ("handbooks", books, handbooks, ALL),
     ):
-        questions = [
-            replace(
-                q,
-                answered_on=frozenset(p for p in q.answered_on if Path(p[0]).name not in left_out),
-            )
-            for q in read(folder)
+        places = [
+            {place for place in question.answered_on if Path(place[0]).name not in left_out}
+            for question in read(folder)
         ]
-        measure(name, questions, folder, others, editions or [*EDITIONS])
+        found = list(pages_of(folder, set().union(*places), others, random.Random(SEED)))
+        row_of = {place: row for row, (place, _) in enumerate(found)}
+        answered = [
+            (question.text, rows)
+            for question, wanted in zip(read(folder), places, strict=True)
+            if (rows := {row_of[place] for place in wanted if place in row_of})
+        ]
+        asked, right = [text for text, _ in answered], [rows for _, rows in answered]
+        yield QuestionSet(name, [page for _, page in found], asked, right)
+
+
+def main(cache: Path, reports: Path, more_reports: Path, books: Path, *editions: str) -> None:
+    warnings.simplefilter("ignore")
+    for questions in question_sets(cache, reports, more_reports, books):
+        measure(questions, editions or [*EDITIONS])
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from data import Mined, load
-from model import DIM, Backbone, Features, Heads
+from model import DIM, WIDE, Backbone, Features, Heads
 from torch import Tensor
 from torch.nn import functional
 
@@ -28,7 +28,8 @@ SHARP = 0.03  # temperature of "this word answers that query word"
 
 
 def start(heads: Heads, mined: Mined) -> None:
-    """PCA of the pages' words, rare words counting more; query weights are rarity alone."""
+    """PCA of the pages' words, rare words counting more, which the wide vectors keep; query weights
+    are rarity alone."""
     pages = mined.pages
     last = torch.from_numpy(pages.arrays["last"]).float()
     written = torch.from_numpy(pages.arrays["written"]).float()
@@ -40,7 +41,9 @@ def start(heads: Heads, mined: Mined) -> None:
     heads.centre.copy_(heads.inputs(last, written).mean(0))
     inputs = heads.inputs(last, written)
     covariance = (inputs * idf[:, None]).T @ inputs / idf.sum()
-    heads.project.weight.data.copy_(torch.linalg.eigh(covariance).eigenvectors[:, -DIM:].T)
+    directions = torch.linalg.eigh(covariance).eigenvectors
+    heads.project.weight.data.copy_(directions[:, -DIM:].T)
+    heads.wide.copy_(directions[:, -WIDE:].T)
     heads.weigh.weight.data.zero_()
     heads.weigh.bias.data.zero_()
 

@@ -47,6 +47,18 @@ def test_a_spelling_is_of_unit_length():
     assert spelling([]).shape == (0, DIM)
 
 
+@pytest.mark.parametrize("dim", [64, 256, 512])
+def test_a_spelling_has_as_many_dimensions_as_the_vectors_it_is_mixed_into(dim):
+    words = ["KX-4071-B", "Größe", "東", "京", "…"]
+    vectors = np.eye(len(words), dim, dtype=np.float32)
+    mixed = Spelling(pieces).mixed(words, vectors)
+    assert mixed.shape == (len(words), dim)
+    assert np.linalg.norm(mixed, axis=1) == pytest.approx(1.0, abs=1e-5)
+    part, number = spelling(words[:1], dim)[0], share(words[0], len(pieces(words)[0]))
+    assert float(mixed[0] @ part) == pytest.approx(np.sqrt(number), abs=0.2)
+    assert mixed[-1] == pytest.approx(vectors[-1])  # signs alone
+
+
 @pytest.mark.parametrize(
     "other",
     ["kx-4071-b", "(KX-4071-B),", "KX–4071–B", "ＫＸ-４０７１-Ｂ", "„KX-4071-B“", "KX\u20114071-B"],

@@ -1,12 +1,13 @@
 """The editions of the built-in encoder: what differs from one to the next, and nothing else.
 
 An index names the edition that made its vectors and is searched with that one for good; all
-editions come with the package, and share what files they can. A new index gets the newest.
+editions come with the package, and share what files they can. A new index gets the newest. The
+wide one has the same model and twice the dimensions, for those who ask for it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Edition:
     repeat_power: float = 1.0  # of how often the word stood on the page before, in the importance
     spelling: bool = False  # mixed into the vectors of words that the model does not know
     title_words: int = 0  # of the document's first page, that every other page gets vectors of
+    vectors: str = "vectors"  # which of the model's outputs
     title_share: float = 0.9  # of the length of a page's own: what stands on it counts more
 
     def length_factor(self, words: int) -> float:
@@ -40,10 +42,12 @@ V2 = Edition(
     spelling=True,
     title_words=16,
 )
-EDITIONS = {edition.name: edition for edition in (V1, V2)}
+V2_WIDE = replace(V2, name="builtin-v2-wide", vectors="wide")
+EDITIONS = {edition.name: edition for edition in (V1, V2, V2_WIDE)}
 NEWEST = V2
+OLDER = {V1.name}
 
 
 def newer_edition(encoder: str) -> str | None:
     """The edition that a new index would get, if this is the name of an older one."""
-    return NEWEST.name if encoder in EDITIONS and encoder != NEWEST.name else None
+    return NEWEST.name if encoder in OLDER else None

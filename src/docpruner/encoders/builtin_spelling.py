@@ -29,7 +29,7 @@ import numpy as np
 from docpruner.encoders.builtin_rarity import bare
 from docpruner.types import FloatArray
 
-DIM = 128
+DIM = 128  # of the shipped editions; a hash gives 512 at most
 RUN = 3  # letters
 WHOLE_OF_LETTERS, WHOLE_OF_DIGITS = 0.2, 0.7  # the rest is shared by its parts and runs
 PAIRS = 0.7  # of a Chinese or Japanese character's spelling, its pairs with its neighbours
@@ -57,7 +57,8 @@ class Spelling:
     def mixed(self, words: Sequence[str], vectors: FloatArray) -> FloatArray:
         """The vectors with spelling mixed in, of unit length."""
         shares = self.shares(words)[:, None]
-        both = np.sqrt(1 - shares) * vectors + np.sqrt(shares) * spelling(words)
+        spelled = spelling(words, vectors.shape[1])
+        both = np.sqrt(1 - shares) * vectors + np.sqrt(shares) * spelled
         lengths = np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-6)
         found: FloatArray = (both / lengths).astype(np.float32, copy=False)
         return found
@@ -76,15 +77,15 @@ def share(word: str, pieces: int) -> float:
     return least + (most - least) * (1 - 1 / pieces)
 
 
-def spelling(words: Sequence[str]) -> FloatArray:
-    """(words, 128), each of unit length; zeros for a word of signs alone."""
-    found = np.empty((len(words), DIM), np.float32)
+def spelling(words: Sequence[str], dim: int = DIM) -> FloatArray:
+    """(words, dim), each of unit length; zeros for a word of signs alone."""
+    found = np.empty((len(words), dim), np.float32)
     before = ""
     for place, (word, after) in enumerate(_with_next(words)):
         if after is None:
-            found[place], before = _word(written(word)), ""
+            found[place], before = _word(written(word), dim), ""
         else:
-            found[place], before = _character(before, word, after), word
+            found[place], before = _character(before, word, after, dim), word
     return found
 
 
@@ -110,9 +111,9 @@ def written(word: str) -> str:
 
 
 @lru_cache(CACHED)
-def _word(form: str) -> FloatArray:
+def _word(form: str, dim: int) -> FloatArray:
     if not form:
-        return np.zeros(DIM, np.float32)
+        return np.zeros(dim, np.float32)
     parts = [part for part in _SIGNS.split(form) if part]
     plain = "".join(sign for sign in normalize("NFKD", "".join(parts)) if not combining(sign))
     framed = f"<{plain}>"
@@ -121,23 +122,25 @@ def _word(form: str) -> FloatArray:
         whole, wholes, rest = WHOLE_OF_DIGITS, [form], [*parts, *runs]
     else:
         whole, wholes, rest = WHOLE_OF_LETTERS, [form, *parts], runs
-    return _unit(np.sqrt(whole) * _sum(wholes) + np.sqrt(1 - whole) * _sum(rest))
+    return _unit(np.sqrt(whole) * _sum(wholes, dim) + np.sqrt(1 - whole) * _sum(rest, dim))
 
 
 @lru_cache(CACHED)
-def _character(before: str, character: str, after: str) -> FloatArray:
+def _character(before: str, character: str, after: str, dim: int) -> FloatArray:
     pairs = [pair for pair in (before + character, character + after) if len(pair) > 1]
-    alone = _sum([character])
-    return _unit(np.sqrt(1 - PAIRS) * alone + np.sqrt(PAIRS) * _sum(pairs)) if pairs else alone
+    alone = _sum([character], dim)
+    if not pairs:
+        return alone
+    return _unit(np.sqrt(1 - PAIRS) * alone + np.sqrt(PAIRS) * _sum(pairs, dim))
 
 
-def _sum(features: Sequence[str]) -> FloatArray:
+def _sum(features: Sequence[str], dim: int) -> FloatArray:
     """Of unit length, of the directions of the features."""
     digests = b"".join(
-        blake2b(each.encode("utf-8", "surrogatepass"), digest_size=DIM // 8).digest()
+        blake2b(each.encode("utf-8", "surrogatepass"), digest_size=dim // 8).digest()
         for each in features
     )
-    bits = np.unpackbits(np.frombuffer(digests, np.uint8)).reshape(-1, DIM)
+    bits = np.unpackbits(np.frombuffer(digests, np.uint8)).reshape(-1, dim)
     return _unit(2.0 * bits.sum(axis=0, dtype=np.float32) - len(features))
 
 

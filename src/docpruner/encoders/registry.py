@@ -176,9 +176,9 @@ def _builtin(name: EncoderName) -> Encoder:
 
     edition = NEWEST.name if str(name) == "builtin" else str(name)
     if edition not in EDITIONS:
-        older = ", ".join(known for known in EDITIONS if known != NEWEST.name)
+        others = ", ".join(known for known in EDITIONS if known != NEWEST.name)
         raise EncoderError(
-            f"no encoder {name}: the built-in one is {NEWEST.name} (for older indexes {older}), "
+            f"no encoder {name}: the built-in one is {NEWEST.name} (there are also {others}), "
             "and has no options"
         )
     return BuiltinEncoder(edition)

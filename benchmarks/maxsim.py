@@ -1,6 +1,7 @@
 """MaxSim: our kernels beside what people use now, and beside the machine's limit.
 
-Synthetic corpus: 2,000 pages of 100 to 600 unit vectors of 128 numbers; one query of 20 vectors.
+Synthetic corpus: 2,000 pages of 100 to 600 unit vectors of 128 numbers (`--dim`); one query of 20
+vectors.
 All contenders score the same pages, taking turns; each one's best round counts.
 
 The limit of a codec is the larger of two bounds measured in the same run, on all cores:
@@ -31,13 +32,13 @@ from docpruner.codecs import CODEC_NAMES, encode
 from docpruner.cores import usable_cores
 from docpruner.maxsim import kernels, score_pages
 
-DIM, TOKENS = 128, 20
+TOKENS = 20
 CORES = usable_cores()
 INTEGER_SPEED = {"avx512vnni": 4, "avx2": 2}
 
 
-def unit_vectors(rng: np.random.Generator, count: int) -> np.ndarray:
-    drawn = rng.standard_normal((count, DIM), dtype=np.float32)
+def unit_vectors(rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
+    drawn = rng.standard_normal((count, dim), dtype=np.float32)
     return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 
 
@@ -89,11 +90,11 @@ def padded_scoring() -> Callable[..., object]:
     return BaseVisualRetrieverProcessor.score_multi_vector
 
 
-def measure(pages: int, rounds: int) -> dict[str, float]:
+def measure(pages: int, rounds: int, dim: int) -> dict[str, float]:
     """Best time in ms of everything, by name."""
     rng = np.random.default_rng(0)
     offsets = np.concatenate([[0], np.cumsum(rng.integers(100, 601, pages))])
-    vectors, query = unit_vectors(rng, int(offsets[-1])), unit_vectors(rng, TOKENS)
+    vectors, query = (unit_vectors(rng, count, dim) for count in (int(offsets[-1]), TOKENS))
     stored = {codec: encode(vectors, codec) for codec in CODEC_NAMES}
     work: dict[str, Callable[[], object]] = {"matrix product": matrix_product()}
     for codec, corpus in stored.items():
@@ -111,9 +112,9 @@ def measure(pages: int, rounds: int) -> dict[str, float]:
     return {name: 1e3 * value for name, value in best.items()}
 
 
-def limits(best: dict[str, float]) -> dict[str, tuple[float, str]]:
+def limits(best: dict[str, float], dim: int) -> dict[str, tuple[float, str]]:
     """The limit of each codec in ms, and which bound it is."""
-    products = best["vectors"] * TOKENS * DIM
+    products = best["vectors"] * TOKENS * dim
     rate = PRODUCT_SIZE**3 / best["matrix product"]
     integer = INTEGER_SPEED.get(kernels().names[0], 1)
     found = {}
@@ -125,8 +126,8 @@ def limits(best: dict[str, float]) -> dict[str, tuple[float, str]]:
     return found
 
 
-def report(best: dict[str, float]) -> dict[str, object]:
-    limit = limits(best)
+def report(best: dict[str, float], dim: int) -> dict[str, object]:
+    limit = limits(best, dim)
     table = Table(title=f"One query of {TOKENS} vectors against {best['vectors']:,.0f} vectors")
     for column in ("kernel", "ms", "× limit", "limit, ms", "bound by"):
         table.add_column(column, justify="left" if column in ("kernel", "bound by") else "right")
@@ -165,8 +166,10 @@ def main() -> None:
     )
     parser.add_argument("--pages", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--dim", type=int, default=128)
     arguments = parser.parse_args()
-    print(json.dumps(rounded(report(measure(arguments.pages, arguments.rounds)))))
+    best = measure(arguments.pages, arguments.rounds, arguments.dim)
+    print(json.dumps(rounded(report(best, arguments.dim))))
 
 
 if __name__ == "__main__":

@@ -216,7 +216,7 @@ def test_the_wide_edition_keeps_the_same_words_in_twice_the_dimensions():
     for one, other in zip(narrow.encode_pages(pages), wide.encode_pages(pages), strict=True):
         assert np.array_equal(one.importance, other.importance)
         assert other.vectors.shape == (len(one.vectors), 256)
-        assert np.abs(other.vectors).min(axis=0).max() > 0  # no dimension is empty
+        assert np.abs(other.vectors).max(axis=0).min() > 0.01  # no dimension is empty
     (short,), (long,) = (each.encode_queries(["dough rises"]) for each in (narrow, wide))
     lengths = np.linalg.norm(short, axis=1)  # how much each word counts
     assert lengths == pytest.approx(np.linalg.norm(long, axis=1), rel=1e-4)

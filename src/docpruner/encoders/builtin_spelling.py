@@ -29,14 +29,14 @@ import numpy as np
 from docpruner.encoders.builtin_rarity import bare
 from docpruner.types import FloatArray
 
-DIM = 128  # of the shipped editions; a hash gives 512 at most
+DIM = 128  # unless said otherwise; a hash has enough bits for 512
 RUN = 3  # letters
 WHOLE_OF_LETTERS, WHOLE_OF_DIGITS = 0.2, 0.7  # the rest is shared by its parts and runs
 PAIRS = 0.7  # of a Chinese or Japanese character's spelling, its pairs with its neighbours
 # Share of spelling in a word that the model has as one piece, and in one of ever more pieces.
 # Numbers have no synonyms; other scripts than Latin mean nothing to the model in any case.
 WORD, NUMBER, FOREIGN = (0.1, 0.7), (0.5, 0.85), (0.85, 0.85)
-CACHED = 1 << 15  # words; 20 MB
+CACHED = 1 << 15  # words; 20 MB at 128 dimensions
 
 _DASHES = re.compile("[\u00ad\u2010-\u2015\u2212]")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")

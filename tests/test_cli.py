@@ -277,7 +277,7 @@ def test_what_if_then_prune_then_delete_then_compact_then_verify(folder):
         (["search", "my.idx", "x", "--pages", "9-3"], "'9-3' is not a page range"),
         (["search", "my.idx", "x", "--metadata", "year"], "metadata 'year' is not KEY=VALUE"),
         (["index", "my.idx", "docs", "--spec", "docpruner:k=1"], "has spec docpruner:k=-0.25"),
-        (["index", "my.idx", "docs", "--codec", "float16"], "has codec int4, not float16"),
+        (["index", "my.idx", "docs", "--codec", "float16"], "has codec int2, not float16"),
         (["index", "my.idx", "docs", "--encoder", "some/model"], "has encoder builtin-v2, not"),
         (["index", "docs", "docs"], "docs is not empty; choose another folder"),
         (["prune", "my.idx", "docpruner:k=-1", "--yes"], "index the documents again to keep more"),

@@ -109,7 +109,7 @@ def test_a_folder_is_copied_to_a_store_of_another_package_and_searched_there(
 
 @pytest.mark.parametrize(
     ("spec", "codec"),
-    [("docpruner:k=0.25", "int2"), ("docpruner:k=-0.25+sem-cluster:factor=2", "")],
+    [("docpruner:k=0.25", "int1"), ("docpruner:k=-0.25+sem-cluster:factor=2", "")],
 )
 def test_a_stricter_copy_is_a_copy_that_was_pruned(made, tmp_path, spec, codec):
     options = ["--codec", codec] if codec else []
@@ -190,10 +190,10 @@ def test_errors_of_copying_say_what_to_do(made, tmp_path):
         assert said in done.stderr
         assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-    copied(source, tmp_path / "copy", "--codec", "int2")
+    copied(source, tmp_path / "copy", "--codec", "int1")
     done = docpruner("copy", source, "copy", at=tmp_path)
     assert done.stderr == (
-        "error: copy has codec int2, and the copy would have int4: ask for the codec it has, or "
+        "error: copy has codec int1, and the copy would have int2: ask for the codec it has, or "
         "copy to another location\n"
     )
 
@@ -205,7 +205,7 @@ def test_an_export_ranks_as_a_search_does(made, tmp_path):
     done = docpruner(
         "export", str(made / "source"), "--format", "jsonl", "-o", "pages.jsonl", at=tmp_path
     )
-    assert done.stdout.startswith("pages.jsonl: 32 pages, 3,057 vectors of 128 numbers; ")
+    assert done.stdout.startswith("pages.jsonl: 32 pages, 3,057 vectors of 256 numbers; ")
     records = [json.loads(line) for line in (tmp_path / "pages.jsonl").read_text().splitlines()]
     (query,) = builtin().encode_queries(["cargo bike"])
     scores = [(query @ np.array(each["vectors"]).T).max(1).sum() for each in records]

@@ -28,6 +28,8 @@ from docpruner.errors import (
     SpecError,
     TextSearchError,
 )
+from docpruner.stores.locations import create_store
+from docpruner.stores.settings import Settings
 from pipeline.made import SAMPLES, WordEncoder, builtin, text_pdf
 
 TURBIDITY = "What does turbidity mean?"  # answered on page 13 of the report
@@ -59,15 +61,29 @@ def names(hits) -> list[str]:
 # ---------------------------------------------------------------------- making and opening
 
 
-def test_the_default_is_the_built_in_encoder_the_papers_spec_and_int4(tmp_path):
+def test_the_default_is_the_built_in_encoder_the_papers_spec_and_int2(tmp_path):
     with Index.create(tmp_path / "index") as index:
         settings = index.settings
-    assert (settings.encoder, settings.dim) == ("builtin-v2", 128)
+    assert (settings.encoder, settings.dim) == ("builtin-v2", 256)
     assert (settings.spec, settings.codec, settings.importances) == (
         "docpruner:k=-0.25",
-        "int4",
+        "int2",
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("encoder", "options", "codec"),
+    [
+        ("builtin-v1", {}, "int4"),
+        (WordEncoder(), {}, "int4"),  # which says nothing of a codec
+        ("builtin", {"codec": "int8"}, "int8"),
+        ("builtin", {"budget": "1GB"}, "int8"),
+    ],
+)
+def test_the_codec_is_the_one_asked_for_or_the_encoders_or_int4(encoder, options, codec):
+    with Index.create(None, encoder=encoder, **options) as index:
+        assert index.settings.codec == codec
 
 
 def test_a_spec_is_saved_in_its_full_form(tmp_path):
@@ -83,11 +99,21 @@ def test_an_index_that_is_opened_again_loads_its_own_encoder(samples):
 
 def test_another_encoder_is_refused_with_what_to_do(samples):
     told = (
-        r"made with the encoder builtin-v2 \(128 dimensions\), not with words \(16\).*"
+        r"made with the encoder builtin-v2 \(256 dimensions\), not with words \(16\).*"
         "Open it without an encoder, or make another index"
     )
     with pytest.raises(IndexStateError, match=told):
         Index.open(samples.location, encoder=WordEncoder())
+
+
+def test_vectors_of_another_width_than_the_encoder_has_now_are_an_error_that_says_so(tmp_path):
+    narrow = Settings.new("builtin-v2", 128, "none", "int4")
+    create_store(tmp_path / "index", narrow).close()
+    with (
+        Index.open(tmp_path / "index") as index,
+        pytest.raises(IndexStateError, match=r"128 dimensions, those of builtin-v2 now have 256"),
+    ):
+        index.search(TURBIDITY)
 
 
 def test_the_same_encoder_is_welcome(samples):
@@ -247,7 +273,7 @@ def test_the_numbers_of_an_index_add_up(samples):
     assert stats.vectors == sum(len(page.vectors) for page in pages)
     assert stats.vectors_unpruned == sum(len(page.provenance.cells) for page in pages)
     assert stats.bytes_of_vectors == stats.vectors * 66
-    assert stats.bytes_unpruned_float16 == stats.vectors_unpruned * 256
+    assert stats.bytes_unpruned_float16 == stats.vectors_unpruned * 512
     special = sum(page.special for page in pages)  # of title pages; not counted as patches
     kept, patches = stats.vectors - special, stats.vectors_unpruned - special
     assert stats.pruned == pytest.approx(1 - kept / patches)
@@ -264,7 +290,7 @@ def test_an_index_takes_little_more_than_its_vectors(tmp_path, codec):
         index.add(SAMPLES, ocr=False)
         stats = index.stats()
     on_disk = sum(path.stat().st_size for path in Path(index.location).rglob("*") if path.is_file())
-    vectors = stats.vectors * bytes_per_vector(codec, 128)
+    vectors = stats.vectors * bytes_per_vector(codec, 256)
     # more where the machine is slow: commits are made by time, and each leaves some room
     assert on_disk <= 1.03 * vectors + stats.bytes_empty + 4 * 1024 * stats.pages
 
@@ -301,7 +327,7 @@ def test_open_or_create_makes_an_index_once_and_opens_it_then(tmp_path):
             {"spec": "docpruner:k=1"},
             r"has spec docpruner:k=-0\.25, not docpruner:k=1.*docpruner",
         ),
-        ({"codec": "float16"}, "has codec int4, not float16: leave the option out"),
+        ({"codec": "float16"}, "has codec int2, not float16: leave the option out"),
         ({"encoder": "vidore/colpali"}, "has encoder builtin-v2, not vidore/colpali"),
         ({"importances": False}, "has importances True, not False"),
     ],

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import torch
 from features import export
-from model import DIM, WIDE, Backbone, Heads, Model
+from model import DIM, Backbone, Heads, Model
 
-from docpruner.encoders.builtin_editions import V2, V2_WIDE, Edition
+from docpruner.encoders.builtin_editions import V2
 
-OUTPUTS = ("vectors", "importance", "weights", "wide")
+OUTPUTS = ("vectors", "importance", "weights")
 
 
 def main(cache: Path, folder: Path) -> None:
@@ -27,17 +27,12 @@ def main(cache: Path, folder: Path) -> None:
     heads.load_state_dict(torch.load(cache / "heads.pt"))
     export(Model(backbone, heads), OUTPUTS, folder / V2.model_file)
     shutil.copy(cache / "rarity-v2.tsv", folder / V2.rarity_file)
-    describe(V2, DIM, folder)
-    describe(V2_WIDE, WIDE, folder)
-
-
-def describe(edition: Edition, dim: int, folder: Path) -> None:
-    files = (edition.model_file, "tokenizer.json", edition.rarity_file)
+    files = (V2.model_file, "tokenizer.json", V2.rarity_file)
     hashes = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in files}
-    description = {"name": edition.name, "dim": dim, "sha256": hashes}
-    (folder / f"{edition.name}.json").write_text(json.dumps(description, indent=2) + "\n")
+    description = {"name": V2.name, "dim": DIM, "sha256": hashes}
+    (folder / f"{V2.name}.json").write_text(json.dumps(description, indent=2) + "\n")
     size = sum((folder / name).stat().st_size for name in files) / 1e6
-    print(f"{edition.name}: {size:.1f} MB")
+    print(f"{V2.name}: {size:.1f} MB")
 
 
 if __name__ == "__main__":

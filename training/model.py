@@ -1,9 +1,8 @@
-"""The encoder in torch: a language model, frozen, and three small heads that are trained.
+"""The encoder in torch: a language model, frozen, and three small heads that are fitted to it.
 
 Word features are means over the word's pieces, so everything behind them is small:
 - vectors: a linear map of the last hidden states beside the word's own input embedding
-  (what was written, not only what it means here), to 128 dimensions, normalised; and the same to
-  256, by the PCA that the trained one starts from;
+  (what was written, not only what it means here), to 256 dimensions, normalised;
 - importance: the attention of the global token ([CLS]) in the last layer. As in Longformer the
   global token has query and key maps of its own, which start as copies of the layer's, so that it
   can be trained to sum up the page without moving any vector;
@@ -20,8 +19,7 @@ import torch
 from torch import Tensor, nn
 from transformers import BertModel
 
-DIM = 128
-WIDE = 256
+DIM = 256
 HEADS = 12
 HIDDEN = 384
 
@@ -65,7 +63,6 @@ class Heads(nn.Module):
         self.global_query = copy.deepcopy(attention.query)
         self.global_key = copy.deepcopy(attention.key)
         self.project = nn.Linear(2 * HIDDEN, DIM, bias=False)
-        self.register_buffer("wide", torch.zeros(WIDE, 2 * HIDDEN))
         self.weigh = nn.Linear(2 * HIDDEN, 1)
         # Scales of the two inputs, so that PCA and training see comparable sizes.
         self.register_buffer("scales", torch.ones(2))
@@ -77,10 +74,6 @@ class Heads(nn.Module):
 
     def vectors(self, features: Features) -> Tensor:
         projected = self.project(self.inputs(features.last, features.written))
-        return nn.functional.normalize(projected, dim=-1, eps=1e-6)
-
-    def wide_vectors(self, features: Features) -> Tensor:
-        projected = self.inputs(features.last, features.written) @ self.wide.T
         return nn.functional.normalize(projected, dim=-1, eps=1e-6)
 
     def weights(self, features: Features) -> Tensor:
@@ -97,8 +90,7 @@ class Heads(nn.Module):
 
 
 class Model(nn.Module):
-    """What is exported: vectors (batch, words, 128), importance and query weights (batch, words),
-    and wide vectors (batch, words, 256).
+    """What is exported: vectors (batch, words, 256), importance and query weights (batch, words).
 
     Importance is the global token's attention, mean over the heads, times the number of words that
     the window gives, so that 1 is an average word of the window.
@@ -114,5 +106,4 @@ class Model(nn.Module):
         logits = self.heads.logits(features) + (real[:, None] - 1.0) * 10000.0
         attention = torch.softmax(logits, -1).mean(1)
         importance = attention * real.sum(-1, keepdim=True)
-        wide = self.heads.wide_vectors(features)
-        return self.heads.vectors(features), importance, self.heads.weights(features), wide
+        return self.heads.vectors(features), importance, self.heads.weights(features)

@@ -1,4 +1,4 @@
-"""Train the heads on the mined features: vectors and query weights, then the global attention.
+"""Fit the heads to the mined features: vectors, then query weights, then the global attention.
 
     python training/train.py CACHE
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from data import Mined, load
-from model import DIM, WIDE, Backbone, Features, Heads
+from model import DIM, Backbone, Features, Heads
 from torch import Tensor
 from torch.nn import functional
 
@@ -28,8 +28,7 @@ SHARP = 0.03  # temperature of "this word answers that query word"
 
 
 def start(heads: Heads, mined: Mined) -> None:
-    """PCA of the pages' words, rare words counting more, which the wide vectors keep; query weights
-    are rarity alone."""
+    """Vectors: a PCA of the pages' words, rare words counting more. Query weights: rarity alone."""
     pages = mined.pages
     last = torch.from_numpy(pages.arrays["last"]).float()
     written = torch.from_numpy(pages.arrays["written"]).float()
@@ -42,8 +41,8 @@ def start(heads: Heads, mined: Mined) -> None:
     inputs = heads.inputs(last, written)
     covariance = (inputs * idf[:, None]).T @ inputs / idf.sum()
     directions = torch.linalg.eigh(covariance).eigenvectors
+    heads.project.weight.requires_grad_(False)
     heads.project.weight.data.copy_(directions[:, -DIM:].T)
-    heads.wide.copy_(directions[:, -WIDE:].T)
     heads.weigh.weight.data.zero_()
     heads.weigh.bias.data.zero_()
 
@@ -90,30 +89,28 @@ def held_out_rank(heads: Heads, mined: Mined, kept_share: float = 1.0) -> float:
     return float((1 / ranks).mean())
 
 
-def train_vectors(heads: Heads, mined: Mined) -> None:
+def train_weights(heads: Heads, mined: Mined) -> None:
     chance = np.random.default_rng(SEED)
     torch.manual_seed(SEED)
     scale = torch.nn.Parameter(torch.tensor(3.4))
-    first = heads.project.weight.detach().clone()
-    trained = [heads.project.weight, heads.weigh.weight, heads.weigh.bias, scale]
+    trained = [heads.weigh.weight, heads.weigh.bias, scale]
     optimiser = torch.optim.Adam(trained, lr=RATE)
     schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.05, STEPS)
     for step in range(STEPS):
         if step % 100 == 0:
-            print(f"vectors {step}: held-out MRR {held_out_rank(heads, mined):.4f}", flush=True)
+            print(f"weights {step}: held-out MRR {held_out_rank(heads, mined):.4f}", flush=True)
         starts = chance.choice(len(mined.training) - 4, BLOCKS, replace=False)
         pages = np.unique(mined.training[(starts[:, None] + np.arange(4)).ravel()])
         queries = one_query_each(mined, pages, chance)
         hide = torch.from_numpy(chance.random(len(pages)) < HIDDEN_SOURCE)
         scores = best_words(heads, mined, queries, pages, hide) * scale.exp()
         loss = functional.cross_entropy(scores, torch.arange(len(pages)))
-        moved = (heads.project.weight - first).square().sum()
-        loss = loss + STAY * (moved + heads.weigh.weight.square().sum())
+        loss = loss + STAY * heads.weigh.weight.square().sum()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
         schedule.step()
-    print(f"vectors {STEPS}: held-out MRR {held_out_rank(heads, mined):.4f}", flush=True)
+    print(f"weights {STEPS}: held-out MRR {held_out_rank(heads, mined):.4f}", flush=True)
 
 
 @torch.no_grad()
@@ -180,8 +177,7 @@ def main(cache: Path) -> None:
     heads = Heads(Backbone(cache / "backbone"))
     with torch.no_grad():
         start(heads, mined)
-    torch.save(heads.state_dict(), cache / "heads-start.pt")
-    train_vectors(heads, mined)
+    train_weights(heads, mined)
     train_attention(heads, mined)
     torch.save(heads.state_dict(), cache / "heads.pt")
 

@@ -137,7 +137,9 @@ class Index:
         encoder: "builtin", a Hugging Face repository, a folder, or an encoder that is loaded.
         reduction: how pages are reduced, such as "docpruner:k=-0.25"; `spec` is the same.
         codec: how vectors are stored: "int4", "int2" or "int1" to save more, "int8", "float16" or
-            "float32" to round less. Without a budget "int4", with one "int8" to begin with.
+            "float32" to round less. By default "int4", which is 66 bytes for 128 dimensions, or
+            what the encoder prefers: "int2" of the built-in one, 66 bytes for its 256. With a
+            budget "int8", to begin with.
         importances: False stores none of the pruned patches': a little smaller, but what was pruned
             can't be shown, nor pruned further by importance.
         text: False stores none of the words of pages: searches by text find nothing then, and what
@@ -152,7 +154,7 @@ class Index:
         model_options: more on how it runs: precision, batches, kernels, several devices.
         """
         limit = "" if budget is None else str(Budget.read(budget))
-        begin, mildest = MILDEST if limit else (DEFAULT_SPEC, DEFAULT_CODEC)
+        begin, mildest = MILDEST if limit else (DEFAULT_SPEC, None)
         reduce = reducer(str(_one_of(reduction, spec) or begin))
         options, named = _options(model_options, device, trust_remote_code), encoder
         if isinstance(encoder, str):
@@ -169,7 +171,7 @@ class Index:
             encoder.name,
             encoder.dim,
             str(reduce),
-            codec or mildest,
+            codec or mildest or preferred_codec(encoder),
             importances,
             _stored_root(location, root),
             limit,
@@ -350,7 +352,15 @@ class Index:
         """The encoder, loaded when it is first needed."""
         with self._encoding:
             if self._encoder is None:
-                self._encoder = self._model_options.load(self.settings.encoder)
+                settings = self.settings
+                encoder = self._model_options.load(settings.encoder)
+                if encoder.dim != settings.dim:
+                    raise IndexStateError(
+                        f"the vectors of {self.location} have {settings.dim} dimensions, those of "
+                        f"{encoder.name} now have {encoder.dim}: another version of it made them. "
+                        "Index the files anew"
+                    )
+                self._encoder = encoder
             return self._encoder
 
     @property
@@ -941,6 +951,12 @@ def _one_of(reduction: str | Reducer | None, spec: str | None) -> str | Reducer 
     if reduction is not None and spec is not None:
         raise IndexStateError("reduction and spec are the same; give one of the two")
     return spec if reduction is None else reduction
+
+
+def preferred_codec(encoder: Encoder) -> CodecName:
+    """How a new index stores the vectors of an encoder that may have a `codec` of its own."""
+    codec: CodecName = getattr(encoder, "codec", DEFAULT_CODEC)
+    return codec
 
 
 def _words_on(image: Image, ocr: Ocr) -> str:

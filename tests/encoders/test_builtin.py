@@ -24,7 +24,7 @@ from docpruner.encoders.builtin import (
     BuiltinEncoder,
     cells_of,
 )
-from docpruner.encoders.builtin_editions import EDITIONS, V1, V2, V2_WIDE, newer_edition
+from docpruner.encoders.builtin_editions import EDITIONS, V1, V2, newer_edition
 from docpruner.encoders.builtin_windows import OVERLAP, WINDOW, spans
 from docpruner.errors import EncoderError, NoWordsWarning
 from docpruner.maxsim import maxsim
@@ -205,21 +205,16 @@ def test_it_is_the_encoder_one_gets_without_asking():
 def test_an_older_edition_is_found_by_its_name():
     assert load_encoder("builtin-v1").name == "builtin-v1"
     assert newer_edition(V1.name) == V2.name
-    for other in (V2.name, V2_WIDE.name, "vidore/colpali-v1.3"):
+    for other in (V2.name, "vidore/colpali-v1.3"):
         assert newer_edition(other) is None
 
 
-def test_the_wide_edition_keeps_the_same_words_in_twice_the_dimensions():
-    pages = [page(name, text) for name, text in TEXTS.items()]
-    narrow, wide = load_encoder(V2.name), load_encoder(V2_WIDE.name)
-    assert (narrow.dim, wide.dim) == (128, 256)
-    for one, other in zip(narrow.encode_pages(pages), wide.encode_pages(pages), strict=True):
-        assert np.array_equal(one.importance, other.importance)
-        assert other.vectors.shape == (len(one.vectors), 256)
-        assert np.abs(other.vectors).max(axis=0).min() > 0.01  # no dimension is empty
-    (short,), (long,) = (each.encode_queries(["dough rises"]) for each in (narrow, wide))
-    lengths = np.linalg.norm(short, axis=1)  # how much each word counts
-    assert lengths == pytest.approx(np.linalg.norm(long, axis=1), rel=1e-4)
+def test_the_newest_edition_has_256_dimensions_all_of_them_used(encoder):
+    assert (encoder.dim, encoder.codec) == (256, "int2")
+    found = encoder.encode_pages([page(name, text) for name, text in TEXTS.items()])
+    vectors = np.concatenate([each.vectors for each in found])
+    assert vectors.shape[1] == 256
+    assert np.abs(vectors).max(axis=0).min() > 0.01
 
 
 def test_it_needs_no_torch():

@@ -389,7 +389,7 @@ def test_a_budget_shows_the_setting_that_pruning_to_it_gives(page, site):
     page.goto(site.page(REPORT, 5, show="explore"))
     choices = site.get("budget")["choices"]
     most, least = choices[0]["bytes"], choices[-1]["bytes"]
-    expect(page.locator("#budget-setting")).to_have_text("docpruner:k=-0.25 in int4")
+    expect(page.locator("#budget-setting")).to_have_text("docpruner:k=-0.25 in int2")
     seen = set()
     for place in (100, 70, 40, 20, 0):
         page.locator("#budget").fill(str(place))
@@ -430,7 +430,7 @@ def test_the_index_page_tells_what_the_server_counts(page, site):
     expect(page.locator("#stat-documents")).to_have_text(str(answer["documents"]))
     expect(page.locator("#stat-pages")).to_have_text(str(answer["pages"]))
     expect(page.locator("#stat-pruned")).to_have_text(f"{100 * answer['pruned']:.1f}%")
-    for part in ("builtin-v2", "docpruner:k=-0.25", "int4"):
+    for part in ("builtin-v2", "docpruner:k=-0.25", "int2"):
         expect(page.locator(".pairs")).to_contain_text(part)
     page.get_by_label("Filter documents").fill("REPORT")
     expect(page.locator("#documents > li")).to_have_count(1)

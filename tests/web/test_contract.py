@@ -256,7 +256,7 @@ def test_the_choices_of_a_budget_are_those_of_the_index(server, index):
     assert answer["choices"] == [
         {name: value for name, value in choice.items() if name != "fits"} for choice in wanted
     ]
-    assert answer["choices"][0]["codec"] == "int4"
+    assert answer["choices"][0]["codec"] == "int2"
     assert answer["budget"] == ""
     assert server.get("/api/stats").json()["settings"]["budget"] == ""
 

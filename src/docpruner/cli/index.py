@@ -77,7 +77,7 @@ def run(
         Codec | None,
         typer.Option(
             metavar="CODEC",
-            help=f"How to store vectors: {', '.join(CODEC_NAMES)}. [default: int8]",
+            help=f"How to store vectors: {', '.join(CODEC_NAMES)}. [default: int4; builtin: int2]",
         ),
     ] = None,
     budget: BudgetOption = None,

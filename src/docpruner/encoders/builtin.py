@@ -39,7 +39,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import onnxruntime
@@ -107,6 +107,11 @@ class BuiltinEncoder:
     @property
     def dim(self) -> int:
         return self._dim
+
+    @property
+    def codec(self) -> Literal["int4", "int2"]:
+        """In which a new index stores its vectors, unless another is asked for."""
+        return self.edition.codec
 
     @property
     def prompt(self) -> Prompt:
@@ -238,14 +243,13 @@ class BuiltinEncoder:
         shapes = [
             (len(words), self.dim) if name == "vectors" else (len(words),) for name in outputs
         ]
-        names = [self.edition.vectors if name == "vectors" else name for name in outputs]
         found: list[FloatArray] = [np.empty(shape, np.float32) for shape in shapes]
         windows = self._windows.cut(words)
         for start in range(0, len(windows), WINDOWS_AT_ONCE):
             some = windows[start : start + WINDOWS_AT_ONCE]
             batch = stack(some)
             inputs = {"ids": batch.ids, "mask": batch.mask, "pool": batch.pool}
-            for array, output in zip(found, self._session.run(names, inputs), strict=True):
+            for array, output in zip(found, self._session.run(outputs, inputs), strict=True):
                 for row, window in enumerate(some):
                     first, last = window.words
                     array[first:last] = output[row, : last - first]

@@ -1,13 +1,13 @@
 """The editions of the built-in encoder: what differs from one to the next, and nothing else.
 
 An index names the edition that made its vectors and is searched with that one for good; all
-editions come with the package, and share what files they can. A new index gets the newest. The
-wide one has the same model and twice the dimensions, for those who ask for it.
+editions come with the package. A new index gets the newest.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,7 @@ class Edition:
     name: str
     model_file: str
     rarity_file: str
+    codec: Literal["int4", "int2"] = "int4"  # in which a new index stores its vectors
     usual_words: int = 344  # of a page, the mean of those it was trained on
     length_counts: float = 0.75  # BM25's b
     length_power: float = 0.15  # how strongly a page's length counts
@@ -24,7 +25,6 @@ class Edition:
     repeat_power: float = 1.0  # of how often the word stood on the page before, in the importance
     spelling: bool = False  # mixed into the vectors of words that the model does not know
     title_words: int = 0  # of the document's first page, that every other page gets vectors of
-    vectors: str = "vectors"  # which of the model's outputs
     title_share: float = 0.9  # of the length of a page's own: what stands on it counts more
 
     def length_factor(self, words: int) -> float:
@@ -39,11 +39,11 @@ V2 = Edition(
     "builtin-v2.onnx",
     "rarity-v2.tsv",
     length_power=0.12,
+    codec="int2",
     spelling=True,
     title_words=16,
 )
-V2_WIDE = replace(V2, name="builtin-v2-wide", vectors="wide")
-EDITIONS = {edition.name: edition for edition in (V1, V2, V2_WIDE)}
+EDITIONS = {edition.name: edition for edition in (V1, V2)}
 NEWEST = V2
 OLDER = {V1.name}
 

@@ -29,7 +29,7 @@ from docpruner.stores.records import PageName, StoredPage
 from docpruner.stores.settings import Settings
 from docpruner.types import FloatArray, Ocr, PageEmbedding
 
-FORMAT = 5  # of what is cached; another number leaves the old alone
+FORMAT = 6  # of what is cached; another number leaves the old alone
 CODEC: CodecName = "float32"  # as encoded: a setting is rounded by its own codec and no other
 
 

@@ -205,7 +205,7 @@ def test_an_export_ranks_as_a_search_does(made, tmp_path):
     done = docpruner(
         "export", str(made / "source"), "--format", "jsonl", "-o", "pages.jsonl", at=tmp_path
     )
-    assert done.stdout.startswith("pages.jsonl: 32 pages, 3,057 vectors of 256 numbers; ")
+    assert done.stdout.startswith("pages.jsonl: 32 pages, 2,938 vectors of 256 numbers; ")
     records = [json.loads(line) for line in (tmp_path / "pages.jsonl").read_text().splitlines()]
     (query,) = builtin().encode_queries(["cargo bike"])
     scores = [(query @ np.array(each["vectors"]).T).max(1).sum() for each in records]

@@ -209,7 +209,8 @@ def test_an_older_edition_is_found_by_its_name():
         assert newer_edition(other) is None
 
 
-def test_the_newest_edition_has_256_dimensions_all_of_them_used(encoder):
+def test_the_newest_edition_has_256_dimensions_all_of_them_used():
+    encoder = load_encoder()
     assert (encoder.dim, encoder.codec) == (256, "int2")
     found = encoder.encode_pages([page(name, text) for name, text in TEXTS.items()])
     vectors = np.concatenate([each.vectors for each in found])

@@ -229,7 +229,7 @@ def test_an_index_larger_than_its_vectors_says_so(folder):
     assert "-" not in shown.split("on disk")[1].splitlines()[0]
     options = ("--codec", "float32", "--spec", "none")
     added = docpruner("index", "large.idx", "docs", *options, at=folder)
-    assert "7.2 kB larger than unpruned" in " ".join(added.stdout.split())
+    assert "14.3 kB larger than unpruned" in " ".join(added.stdout.split())
 
 
 def test_ocr_is_not_advised_where_it_was_used(tmp_path):

@@ -131,7 +131,7 @@ def test_results_have_all_that_is_asked_of_them(evaluation):
     assert base.ci[0] < base.score < base.ci[1]
     assert 0.45 < pruned.pruned < 0.55
     assert sum(pruned.pruned_histogram) == 32
-    assert pruned.bytes_per_page["float16"] == pytest.approx(256 * pruned.vectors_per_page)
+    assert pruned.bytes_per_page["float16"] == pytest.approx(512 * pruned.vectors_per_page)
     assert pruned.stored_bytes < base.stored_bytes
     assert results.settings[2].stored_bytes == results.settings[2].bytes_per_page["int8"]
     assert set(results.per_query) == {"none", "docpruner:k=-0.25"}

@@ -141,7 +141,7 @@ def encoder() -> Any:
     if not _encoder:
         from docpruner.encoders.builtin import BuiltinEncoder
 
-        _encoder.append(BuiltinEncoder())
+        _encoder.append(BuiltinEncoder("builtin-v1"))  # whose 128 dimensions all of this is about
     return _encoder[0]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 STEPS = 10_000  # of the bar, whose length is the bytes of all files
 STATUSES: tuple[DocumentStatus, ...] = ("added", "replaced", "completed", "moved", "unchanged")
 LISTED = 20  # documents whose files are gone
+
+
+@dataclass(frozen=True)
+class Newer:
+    """An encoder that is newer than that of the index, which has so many pages."""
+
+    encoder: str
+    pages: int
 
 
 class JsonLines:
@@ -57,11 +65,11 @@ class JsonLines:
         location: str,
         *,
         ocr: bool,  # noqa: ARG002
-        newer: str | None,
+        newer: Newer | None,
     ) -> None:
         problems = [_problem_values(problem) for problem in report.problems]
         event = {"event": "done", "index": location, "outcome": report.outcome}
-        encoder = {"newer_encoder": newer}
+        encoder = {"newer_encoder": newer and newer.encoder}
         documents = {"missing": report.missing, "deleted": report.deleted}
         narrowed = {"narrowed": [asdict(choice) for choice in report.narrowed]}
         print_json_line(
@@ -113,18 +121,13 @@ class Bar:
     def interrupted(self) -> None:
         self._console.print("[yellow]stopped[/]; run the same command again to go on from here")
 
-    def done(self, report: AddReport, location: str, *, ocr: bool, newer: str | None) -> None:
+    def done(self, report: AddReport, location: str, *, ocr: bool, newer: Newer | None) -> None:
         if self._quiet:
             return
         for line in summary(report, location, ocr=ocr):
             console().print(line)
         if newer:
-            console().print(
-                f"{newer} finds more than the encoder of this index. Vectors can't be converted: "
-                "all pages have to be encoded again, with docpruner index NEW.idx FILES",
-                soft_wrap=True,
-                markup=False,
-            )
+            console().print(_moving(newer, report), soft_wrap=True, markup=False, highlight=False)
 
     def _say(self, problem: PageError) -> None:
         where = shown_path(problem.path) + (f"#{problem.page}" if problem.page else "")
@@ -176,6 +179,25 @@ def _narrowed(choice: Choice) -> str:
         f"to keep to the budget, all pages of the index are now [yellow]{choice.name}[/] "
         f"({told_cost(choice.ndcg_kept)}): {shown_bytes(choice.bytes)} on disk"
     )
+
+
+def _moving(newer: Newer, report: AddReport) -> str:
+    """What it takes to move to a newer encoder; how long, if this run has encoded pages."""
+    encoded, time = report.pages - report.copied, ""
+    if encoded:
+        time = f", {_about(newer.pages * report.seconds / encoded)} at this run's pace"
+    return (
+        f"{newer.encoder} finds more than the encoder of this index. Vectors can't be converted: "
+        f"to move, encode its {counted(newer.pages, 'page')} again{time}, with docpruner index "
+        "NEW.idx FILES"
+    )
+
+
+def _about(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {counted(max(1, round(seconds)), 'second')}"
+    minutes = round(seconds / 60)
+    return f"about {minutes} minutes" if minutes < 90 else f"about {seconds / 3600:.1f} hours"
 
 
 def _documents(report: AddReport) -> str:

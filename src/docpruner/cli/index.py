@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docpruner.cli.adding import Bar, JsonLines
+from docpruner.cli.adding import Bar, JsonLines, Newer
 from docpruner.cli.arguments import (
     INTERRUPTED,
     NOTHING,
@@ -211,7 +211,8 @@ def run(
                 )
             )
             documents = [] if table is None else opened.documents()
-            newer = newer_edition(opened.settings.encoder)
+            newest = newer_edition(opened.settings.encoder)
+            newer = Newer(newest, len(opened)) if newest else None
     except KeyboardInterrupt:
         view.interrupted()
         sys.exit(INTERRUPTED)

@@ -33,7 +33,7 @@ ROOMS = {
         *("codecs", "maxsim", "similarities", "types", "errors", "cores", "_probe", "word_forms"),
     },
     "pipeline": {"pages", "encoders", "reduce", "stores", "codecs", "types", "errors"},
-    "search": {"encoders", "stores", "similarities", *VALUES},
+    "search": {"encoders", "stores", "similarities", "rotation", *VALUES},
     "facade": {"pipeline", "search", "stores", "pages", "encoders", "reduce", "codecs", *VALUES},
     "client": {"search", "stores", "pipeline", *VALUES},
     "pictures": VALUES,

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from docpruner.codecs import CODEC_NAMES, LEVELS, Encoded, bytes_per_vector, encode
 from docpruner.errors import CodecError
-from docpruner.rotation import rotation
+from docpruner.rotation import rotate, rotation
 
 vectors = hnp.arrays(
     np.float32,
@@ -114,6 +114,16 @@ def test_a_rotation_keeps_lengths_and_is_the_same_on_every_machine(dim):
     turned = rotation(dim)
     assert np.abs(turned @ turned.T - np.eye(dim)).max() < 1e-5
     assert not turned.flags.writeable
+
+
+@pytest.mark.parametrize("dim", [1, 6, 7, 96, 128, 256, 320])
+def test_a_vector_is_rotated_the_same_whatever_stands_beside_it(dim):
+    vectors = np.random.default_rng(0).normal(size=(600, dim)).astype(np.float32)
+    all_at_once = rotate(vectors)
+    assert all_at_once == pytest.approx(vectors @ rotation(dim).T, abs=1e-5)
+    for start, end in ((0, 1), (1, 300), (590, 600)):
+        assert np.array_equal(rotate(vectors[start:end]), all_at_once[start:end])
+    assert rotate(vectors[:0]).shape == (0, dim)
 
 
 def test_the_rotation_is_the_documented_one():

@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from docpruner.errors import CodecError
-from docpruner.rotation import rotation
+from docpruner.rotation import rotate, rotation
 from docpruner.types import FloatArray
 
 Rows = npt.NDArray[np.uint8]
@@ -159,7 +159,7 @@ def _low_width(codec: str, dim: int) -> int:
 def _encode_low(codec: str, vectors: FloatArray) -> Rows:
     dim = vectors.shape[1]
     levels = np.array(LEVELS[codec], np.float32)
-    rotated = vectors @ rotation(dim).T
+    rotated = rotate(vectors)
     lengths = np.linalg.norm(rotated.astype(np.float64), axis=1, keepdims=True)
     units = np.divide(np.sqrt(dim), lengths, out=np.zeros_like(lengths), where=lengths > 0)
     scaled = rotated * units * _DEVIATIONS[codec]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from docpruner.codecs import CODEC_NAMES, LEVELS, CodecName, Encoded
 from docpruner.cores import usable_cores
 from docpruner.errors import ScoringError
-from docpruner.rotation import rotation
+from docpruner.rotation import rotate
 from docpruner.types import FloatArray
 
 try:
@@ -112,8 +112,7 @@ class Asked:
         tokens, offsets = _flat_queries(queries, dim)
         if codec not in LEVELS:
             return cls(tokens, offsets, tokens)
-        # By BLAS a token's rounding would depend on how many others there are
-        return cls(tokens, offsets, np.einsum("td,rd->tr", tokens, rotation(dim)))
+        return cls(tokens, offsets, rotate(tokens))
 
 
 @dataclass(frozen=True, eq=False)

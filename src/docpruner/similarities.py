@@ -15,7 +15,7 @@ import numpy.typing as npt
 from docpruner.codecs import CODEC_NAMES, Encoded
 from docpruner.cores import on_all_cores, usable_cores
 from docpruner.maxsim import kernels
-from docpruner.rotation import rotation
+from docpruner.rotation import rotate
 from docpruner.types import FloatArray, IntArray
 
 try:
@@ -27,7 +27,6 @@ Places = npt.NDArray[np.int64]
 
 LEAST = 8192  # rows that are worth a thread's while
 BLOCK = 8192  # rows at a time by numpy
-MANY = 1000  # vectors that BLAS may turn
 
 
 def as_rows(vectors: FloatArray) -> Encoded:
@@ -38,15 +37,7 @@ def as_rows(vectors: FloatArray) -> Encoded:
 
 def turned(vectors: FloatArray, corpus: Encoded) -> FloatArray:
     """Vectors rotated as those of the corpus are, if they are: products stay what they were."""
-    return rotated(vectors) if corpus.is_rotated else np.ascontiguousarray(vectors, np.float32)
-
-
-def rotated(vectors: FloatArray) -> FloatArray:
-    """As codecs of a few bits store them."""
-    matrix = rotation(vectors.shape[1])
-    if len(vectors) < MANY:  # idle threads of BLAS would slow down what comes next
-        return np.asarray(np.einsum("td,rd->tr", vectors, matrix), np.float32)
-    return np.ascontiguousarray(vectors @ matrix.T)
+    return rotate(vectors) if corpus.is_rotated else np.ascontiguousarray(vectors, np.float32)
 
 
 def best(tokens: FloatArray, corpus: Encoded, each: int) -> tuple[IntArray, FloatArray]:

@@ -12,9 +12,10 @@ import numpy as np
 from docpruner.encoders.registry import Encoder
 from docpruner.errors import ScoringError, TextSearchError
 from docpruner.hits import Hit, Match, PageFiles
+from docpruner.rotation import rotate
 from docpruner.search.filters import named_exactly
 from docpruner.search.hybrid import rank_by_both
-from docpruner.similarities import best, rotated
+from docpruner.similarities import best
 from docpruner.stores.contract import Reader, Store
 from docpruner.stores.records import PageName, RankedPage, StoredPage
 from docpruner.types import Filter, FloatArray, Metadata, Mode, Word
@@ -36,7 +37,7 @@ class Question:
     @cached_property
     def rotated(self) -> FloatArray:
         """As stored vectors of a rotated codec are."""
-        return rotated(self.vectors)
+        return rotate(self.vectors)
 
 
 class FirstStage(Protocol):

@@ -19,10 +19,10 @@ import numpy as np
 
 from docpruner import Index
 from docpruner.evaluate.data.own_folder import load_folder
-from docpruner.search.hybrid import CANDIDATES
+from docpruner.search.hybrid import CANDIDATES, TEXT_WEIGHT
 from docpruner.types import Filter
 
-WEIGHTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+WEIGHTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6)
 FOLDS = 10
 RANK_CONSTANT = 60  # of reciprocal ranks
 Fusion = Callable[[np.ndarray, np.ndarray, float], np.ndarray]  # scores of one question's pages
@@ -52,6 +52,7 @@ class Measured:
             pages = sorted(reader.pages())
             place = {f"{Path(p.document).name}#{p.number}": n for n, p in enumerate(pages)}
             at = {page: n for n, page in enumerate(pages)}
+            scans = {at[page] for page in pages if reader.page(*page).words_from == "ocr"}
             self.vectors = np.zeros((len(self.texts), len(pages)), np.float32)
             self.text = np.zeros_like(self.vectors)
             asked = [question.vectors for question in index._questions(self.texts)]
@@ -65,6 +66,7 @@ class Measured:
         documents = [pages[min(right)].document for right in self.right]
         numbers = {name: n % FOLDS for n, name in enumerate(sorted(set(documents)))}
         self.fold = np.array([numbers[name] for name in documents])
+        self.about_scans = np.array([any(page in scans for page in right) for right in self.right])
 
     def ndcg(self, scores: np.ndarray) -> np.ndarray:
         """Of each question."""
@@ -95,8 +97,6 @@ class Measured:
             "interval": interval(held_out - base),
             "chosen": chosen,
             "by weight": dict(zip(WEIGHTS, values.mean(axis=1).round(4).tolist(), strict=True)),
-            "lost at 0.2": int((values[WEIGHTS.index(0.2)] < base - 1e-9).sum()),
-            "won at 0.2": int((values[WEIGHTS.index(0.2)] > base + 1e-9).sum()),
         }
 
 
@@ -116,10 +116,19 @@ def main(folder: Path, location: Path) -> None:
             stored = [reader.page(*name) for name in reader.pages()]
         packed = sum(len(page.text.packed) for page in stored if page is not None)
         measured = Measured(folder, index)
-        found = {
-            mode: float(measured.ndcg(scores).mean())
-            for mode, scores in (("vectors", measured.vectors), ("text", measured.text))
+    found = {
+        "vectors": measured.ndcg(measured.vectors),
+        "text": measured.ndcg(measured.text),
+        "hybrid": measured.fused(standardised, TEXT_WEIGHT),
+    }
+    scans = measured.about_scans
+    better = {
+        name: {
+            "better": int((found["hybrid"][which] > found["vectors"][which] + 1e-9).sum()),
+            "worse": int((found["hybrid"][which] < found["vectors"][which] - 1e-9).sum()),
         }
+        for name, which in (("all", scans | True), ("about scans", scans))
+    }
     fusions = {
         "standardised scores": measured.validated(standardised),
         "reciprocal ranks": measured.validated(reciprocal_ranks),
@@ -133,13 +142,24 @@ def main(folder: Path, location: Path) -> None:
             "full-text index": (stats.bytes_of_text - packed) / stats.pages,
             "all": (stats.bytes_of_vectors + stats.bytes_besides) / stats.pages,
         },
-        "ndcg@5": found,
+        "questions about scans": int(scans.sum()),
+        "ndcg@5": {
+            mode: {
+                "all": float(values.mean()),
+                **({"about scans": float(values[scans].mean())} if scans.any() else {}),
+                "others": float(values[~scans].mean()),
+            }
+            for mode, values in found.items()
+        },
+        "hybrid answers": better,
         **fusions,
     }
     for name, size in result["bytes a page"].items():
         print(f"{size:9,.0f} bytes a page: {name}")
-    for mode, value in found.items():
-        print(f"{value:9.4f} nDCG@5 by {mode}")
+    for mode, by_kind in result["ndcg@5"].items():
+        values = ", ".join(f"{value:.4f} ({kind})" for kind, value in by_kind.items())
+        print(f"   {values} nDCG@5 by {mode}")
+    print(f"          hybrid answers: {better}")
     for name, told in fusions.items():
         value, gain, within = told["cross-validated"], told["gain"], told["interval"]
         print(f"{value:9.4f} nDCG@5 by {name}, cross-validated ({gain:+.4f}, 95 % {within})")

@@ -13,6 +13,7 @@ import pytest
 
 from docpruner.errors import DamagedIndexError, SlowSearchWarning
 from docpruner.similarities import as_rows
+from docpruner.stores.first_stage import centroids as centroids_module
 from docpruner.stores.first_stage import inverted_lists
 from docpruner.stores.first_stage.centroids import Centroids, centroids_for, train
 from docpruner.stores.first_stage.inverted_lists import InvertedLists, Probe
@@ -87,6 +88,17 @@ def test_centroids_lie_where_the_vectors_are():
     )
     assert error < 0.1
     assert centroids.error == pytest.approx(error, rel=0.3)
+
+
+def test_the_error_of_many_vectors_is_judged_by_some_of_all(monkeypatch):
+    monkeypatch.setattr(centroids_module, "JUDGED", 300)
+    scattered, near = unit_vectors(400, DIM, seed=1), page_vectors(2, 1200)
+    centroids = train(page_vectors(3, 2000), 64)
+    _, of_scattered = centroids.nearest(as_rows(scattered))
+    _, of_near = centroids.nearest(as_rows(near))
+    _, of_both = centroids.nearest(as_rows(np.concatenate([scattered, near])))
+    assert of_scattered > 3 * of_near
+    assert of_both == pytest.approx((of_scattered + 3 * of_near) / 4, rel=0.1)
 
 
 def test_few_and_equal_vectors_have_centroids_too():

@@ -52,7 +52,8 @@ class Centroids:
     def nearest(self, corpus: Encoded, picks: Labels | None = None) -> tuple[Labels, float]:
         """The centroid of each picked stored vector, and their error as in `error`.
 
-        All cores are used. The error of many is that of some.
+        All cores are used. The error of many is that of some, taken evenly from all: neighbours
+        are of the same few documents, which may be nothing like the others.
         """
         if picks is None:
             picks = np.arange(len(corpus), dtype=np.int64)
@@ -66,9 +67,11 @@ class Centroids:
         if not parts:
             return np.empty(0, np.int64), 0.0
         labels = np.concatenate([each for each, _ in parts])
-        judged = Encoded(corpus.codec, corpus.dim, corpus.rows[picks[:JUDGED]]).decode()
+        some_of_all = slice(None, None, -(-len(picks) // JUDGED))
+        judged = Encoded(corpus.codec, corpus.dim, corpus.rows[picks[some_of_all]]).decode()
+        nearness = np.concatenate([each for _, each in parts])[some_of_all]
         squares = np.einsum("vd,vd->v", judged, judged)
-        missed = np.maximum(squares - 2 * parts[0][1][:JUDGED], 0)
+        missed = np.maximum(squares - 2 * nearness, 0)
         return labels, float(missed.sum() / squares.sum()) if squares.any() else 0.0
 
     def _nearest(

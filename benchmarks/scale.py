@@ -2,10 +2,11 @@
 
     python benchmarks/scale.py --cache CACHE --work WORK [--data FOLDER] [--pages 10000 100000]
 
-The pages are real ones, encoded by the built-in encoder, and beyond these copies of real ones with
-words dropped, exchanged and blurred (`scale_corpus.py` says how), pruned by docpruner:k=-0.25 and
-stored in 2 bits a number unless `--codec` says otherwise. Queries are those of `--data`, a folder
-as `docpruner evaluate` takes it; without one, headings and sentences of real pages, half of each.
+The pages are real ones, encoded by the built-in encoder (`--edition`), and beyond these copies of
+real ones with words dropped, exchanged and blurred (`scale_corpus.py` says how), pruned by
+docpruner:k=-0.25 and stored in 2 bits a number unless `--codec` says otherwise. Queries are those
+of `--data`, a folder as `docpruner evaluate` takes it; without one, headings and sentences of real
+pages, half of each.
 A million pages (`--pages 1000000`) take about 10 GB, and up to an hour to make, once.
 
 Each row is measured in processes of its own, searching by vectors: encoding a query is timed apart.
@@ -226,10 +227,10 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=1800, help="seconds it may take to build")
     given = parser.parse_args()
     console = Console(width=max(190, Console().width), highlight=False)
-    real = real_pages(given.cache, given.data)
+    real = real_pages(given.cache, given.data, given.edition)
     texts = questions(real, given.data)
     queries = given.work / f"queries-{given.data.name if given.data else 'own'}.npz"
-    encoding = write_queries(queries, texts)
+    encoding = write_queries(queries, texts, given.edition)
     console.print(
         f"{len(real):,} real pages, {len(texts)} queries, {encoding:.1f} ms to encode one"
     )

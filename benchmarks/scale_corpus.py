@@ -2,13 +2,13 @@
 
     python benchmarks/scale_corpus.py --pages 100000 --cache CACHE --work WORK [--data FOLDER]
 
-The first pages are the real ones (`scale_pages.py`). Page n beyond them is one of these, drawn
-at random (long ones more often, which makes up for what is dropped), with a share of its words
-dropped and a share exchanged, each between 5 and 30 %, and all its vectors blurred: noise of 10 to
-40 % of their length. Half of the words that come in are from the same document, half from anywhere;
-each brings its own vector and importance. So every page has near duplicates, as forms, editions and
-drafts have, but no copies. A page depends on the seed and its number alone, whatever the size of
-the corpus.
+The first pages are the real ones (`scale_pages.py`), with the vectors of their title pages. Page n
+beyond them is one of these, drawn at random (long ones more often, which makes up for what is
+dropped), with a share of its words dropped and a share exchanged, each between 5 and 30 %, and all
+its vectors blurred: noise of 10 to 40 % of their length. Half of the words that come in are from
+the same document, half from anywhere; each brings its own vector and importance; the title page
+stays. So every page has near duplicates, as forms, editions and drafts have, but no copies. A page
+depends on the seed and its number alone, whatever the size of the corpus.
 
 Pages are then pruned and stored as any. The first call encodes the real pages, two to five a second
 on two cores; a million pages then take some 40 minutes of processor time. A run that was ended goes
@@ -32,19 +32,20 @@ from threading import Thread
 
 import numpy as np
 from scale_pages import RealPages, real_pages
-from search_corpus import DIM, GRID, PAGES_A_DOCUMENT, SPEC, path_of
+from search_corpus import GRID, PAGES_A_DOCUMENT, SPEC, path_of
 from search_systems import digest
 
 from docpruner.codecs import CODEC_NAMES, CodecName, Encoded, encode
+from docpruner.encoders.builtin_editions import EDITIONS, NEWEST
 from docpruner.reduce.threshold import above, adaptive_tau, unwarned
 from docpruner.stores.contract import Store
 from docpruner.stores.locations import create_store, open_store, store_exists
 from docpruner.stores.page_map import PageMap, importance_codes, importance_of
 from docpruner.stores.records import DocumentPages, DocumentRecord, StoredPage
 from docpruner.stores.settings import Settings
+from docpruner.types import SPECIAL
 
 SEED = 7
-ENCODER = "builtin-v1"
 K_OF_SPEC = -0.25
 CHANGED = (0.05, 0.3)  # share of the words that are dropped, and of the rest that are exchanged
 BLURRED = (0.1, 0.4)  # length of the noise, as a share of the vector's
@@ -67,7 +68,12 @@ class Draft:
     kept: np.ndarray  # of these, as numbers within the page
     words: np.ndarray  # rows of real words, of which the kept vectors are
     importance: np.ndarray
-    noise: np.ndarray | None  # for the kept vectors
+    titles: np.ndarray  # rows of real title vectors, which come after the kept
+    noise: np.ndarray | None  # for the kept vectors and these
+
+    def __len__(self) -> int:
+        """Stored vectors."""
+        return len(self.kept) + len(self.titles)
 
 
 def draft(real: RealPages, number: int) -> Draft:
@@ -88,11 +94,12 @@ def draft(real: RealPages, number: int) -> Draft:
     with unwarned():
         kept = above(importance, adaptive_tau(importance, K_OF_SPEC), str(number))
     kept = np.flatnonzero(kept).astype(np.int32)
+    titles = np.arange(*real.title_starts[base : base + 2])
     noise = None
     if number >= len(real):
-        noise = chance.standard_normal((len(kept), DIM), np.float32)
-        noise *= np.float32(chance.uniform(*BLURRED) / DIM**0.5)
-    return Draft(number, base, places, kept, words[kept], importance, noise)
+        noise = chance.standard_normal((len(kept) + len(titles), real.dim), np.float32)
+        noise *= np.float32(chance.uniform(*BLURRED) / real.dim**0.5)
+    return Draft(number, base, places, kept, words[kept], importance, titles, noise)
 
 
 @lru_cache(1)
@@ -107,8 +114,18 @@ def chosen(real: RealPages, chance: np.random.Generator) -> int:
 
 def vectors_of(real: RealPages, drafts: Sequence[Draft]) -> np.ndarray:
     """Those that are kept, page after page; on a page all are as long as they were."""
-    vectors = real.vectors[np.concatenate([page.words for page in drafts])].astype(np.float32)
-    counts = [len(page.kept) for page in drafts]
+    words = real.vectors[np.concatenate([page.words for page in drafts])]
+    titles = real.titles[np.concatenate([page.titles for page in drafts])]
+    pages = np.arange(len(drafts))
+    order = np.argsort(
+        np.concatenate([
+            np.repeat(pages, [len(page.kept) for page in drafts]),
+            np.repeat(pages, [len(page.titles) for page in drafts]),
+        ]),
+        kind="stable",
+    )  # fmt: skip
+    vectors = np.concatenate([words, titles])[order].astype(np.float32)
+    counts = [len(page) for page in drafts]
     starts = real.starts[[page.real for page in drafts]]
     lengths = np.repeat(np.linalg.norm(real.vectors[starts].astype(np.float32), axis=1), counts)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -122,15 +139,16 @@ def vectors_of(real: RealPages, drafts: Sequence[Draft]) -> np.ndarray:
 def made_pages(real: RealPages, numbers: Sequence[int], codec: CodecName) -> list[StoredPage]:
     drafts = [draft(real, number) for number in numbers]
     rows = encode(vectors_of(real, drafts), codec).rows
-    ends = np.cumsum([len(page.kept) for page in drafts]).tolist()
+    ends = np.cumsum([len(page) for page in drafts]).tolist()
     return [
-        stored(real, page, Encoded(codec, DIM, rows[end - len(page.kept) : end]))
+        stored(real, page, Encoded(codec, real.dim, rows[end - len(page) : end]))
         for page, end in zip(drafts, ends, strict=True)
     ]
 
 
 def stored(real: RealPages, page: Draft, vectors: Encoded) -> StoredPage:
     width, height = real.sizes[page.real].tolist()
+    words, titles = len(page.places), len(page.titles)
     return StoredPage(
         document=path_of(page.number),
         number=page.number % PAGES_A_DOCUMENT + 1,
@@ -139,11 +157,11 @@ def stored(real: RealPages, page: Draft, vectors: Encoded) -> StoredPage:
         vectors=vectors,
         provenance=PageMap(
             grid=GRID,
-            cells=real.cells[page.places],
-            boxes=real.boxes[page.places],
-            importance=page.importance,
-            sources=page.kept,
-            offsets=np.arange(len(page.kept) + 1, dtype=np.int32),
+            cells=np.append(real.cells[page.places], np.full(titles, SPECIAL, np.int32)),
+            boxes=np.concatenate([real.boxes[page.places], np.zeros((titles, 4), np.float32)]),
+            importance=np.append(page.importance, np.zeros(titles, np.float32)),
+            sources=np.append(page.kept, np.arange(words, words + titles, dtype=np.int32)),
+            offsets=np.arange(len(page) + 1, dtype=np.int32),
         ),
         content_hash=digest(str(page.number)),
     )
@@ -172,12 +190,15 @@ def load(folder: Path, real: RealPages, pages: int, codec: CodecName) -> float:
 
 def opened(folder: Path, real: RealPages, codec: CodecName) -> Store:
     """The index, new or as an earlier run has left it; not one that was made of other pages."""
-    made_of = {"real_pages": len(real), "real_words": len(real.vectors), "seed": SEED}
+    made_of = {
+        "edition": real.edition, "real_pages": len(real), "real_words": len(real.vectors),
+        "seed": SEED,
+    }  # fmt: skip
     note = folder.with_suffix(".json")
     if not store_exists(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(json.dumps(made_of))
-        return create_store(folder, Settings.new(ENCODER, DIM, SPEC, codec))
+        return create_store(folder, Settings.new(real.edition, real.dim, SPEC, codec))
     if json.loads(note.read_text()) != made_of:
         raise SystemExit(
             f"{folder} was made of other real pages; remove it, or give another --work"
@@ -241,6 +262,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, help="a folder with pdfs/ and queries.jsonl")
     parser.add_argument("--pages", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--codec", choices=CODEC_NAMES, default="int2")
+    parser.add_argument("--edition", choices=EDITIONS, default=NEWEST.name)
 
 
 def main() -> None:
@@ -249,7 +271,7 @@ def main() -> None:
     )
     add_options(parser)
     given = parser.parse_args()
-    real = real_pages(given.cache, given.data)
+    real = real_pages(given.cache, given.data, given.edition)
     for pages in given.pages:
         spent = load(place_of(given.work, pages, given.codec), real, pages, given.codec)
         print(f"{pages:,} pages: {spent:,.0f} s")

@@ -27,7 +27,7 @@ from lancedb.index import IvfPq
 from scale_corpus import BATCH, draft, vectors_of
 from scale_pages import RealPages
 from scale_tasks import FEWEST, PATIENCE, percentiles, private_mb, read_queries, size_of
-from search_corpus import DIM, K
+from search_corpus import K
 
 from search import timed
 
@@ -35,11 +35,12 @@ PROBES, REFINED = 20, 5
 
 
 def build(folder: str, real: str, pages: int) -> dict[str, Any]:
-    batches = tables(RealPages.read(Path(real)), pages)
+    pool = RealPages.read(Path(real))
+    batches = tables(pool, pages)
     first = next(batches)
     table = lancedb.connect(folder).create_table("pages", pyarrow.Table.from_batches([first]))
     table.add(pyarrow.RecordBatchReader.from_batches(first.schema, batches))
-    config = IvfPq(distance_type="cosine", num_sub_vectors=DIM // 4)
+    config = IvfPq(distance_type="cosine", num_sub_vectors=pool.dim // 4)
     _, spent = timed(lambda: table.create_index("vectors", config=config))
     return {"build_s": spent / 1e3, "bytes_per_page": size_of(Path(folder)) / pages}
 
@@ -49,10 +50,10 @@ def tables(real: RealPages, pages: int) -> Iterator[pyarrow.RecordBatch]:
         numbers = range(first, min(first + BATCH, pages))
         drafts = [draft(real, number) for number in numbers]
         values = pyarrow.array(vectors_of(real, drafts).reshape(-1))
-        offsets = np.cumsum([0, *(len(page.kept) for page in drafts)])
+        offsets = np.cumsum([0, *map(len, drafts)])
         vectors = pyarrow.ListArray.from_arrays(
             pyarrow.array(offsets, pyarrow.int32()),
-            pyarrow.FixedSizeListArray.from_arrays(values, DIM),
+            pyarrow.FixedSizeListArray.from_arrays(values, real.dim),
         )
         yield pyarrow.RecordBatch.from_pydict({"id": pyarrow.array(numbers), "vectors": vectors})
 

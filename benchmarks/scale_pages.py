@@ -4,6 +4,7 @@ From each package that training/packages.tsv names some pages of PDFs, spread ov
 and, if `--data` names a folder with PDFs, all pages of that. Pages of fewer than 20 words and
 second copies of a page are left out. What is encoded lies in the cache package by package, so that
 a run that was ended goes on; then all is put together in arrays that several processes can map.
+The vectors of its document's title page, which an edition may add to a page, are kept apart.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import random
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -23,14 +24,16 @@ import numpy as np
 sys.path.append(str(Path(__file__).parents[1] / "training"))
 import corpus as debian
 
-from docpruner.types import Page, PageEmbedding
+from docpruner.types import SPECIAL, Page, PageEmbedding
 
 SEED = 5
 PAGES_A_PACKAGE, PAGES_A_DOCUMENT = 36, 12
 FEWEST_WORDS = 20
 AT_ONCE = 16  # pages to the encoder
 
-ARRAYS = ("vectors", "importance", "boxes", "cells", "counts", "sizes", "documents")
+OF_WORDS = ("vectors", "importance", "boxes", "cells")
+OF_PAGES = ("counts", "title_counts", "sizes")
+ARRAYS = (*OF_WORDS, "titles", *OF_PAGES, "documents")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +47,12 @@ class RealPages:
     importance: np.ndarray  # (words,) float32
     boxes: np.ndarray  # (words, 4) float32
     cells: np.ndarray  # (words,) int32
+    titles: np.ndarray  # (title vectors, dim) float16, of each page those of its title page
     starts: np.ndarray  # (pages + 1,)
+    title_starts: np.ndarray  # (pages + 1,)
     sizes: np.ndarray  # (pages, 2), in points
     documents: np.ndarray  # (pages,), the number of each one's document
+    edition: str  # of the built-in encoder
     folder: Path
 
     def __len__(self) -> int:
@@ -56,7 +62,15 @@ class RealPages:
     def read(cls, folder: Path) -> Self:
         arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
         starts = np.concatenate([[0], np.cumsum(arrays.pop("counts"))])
-        return cls(starts=starts, folder=folder, **arrays)
+        title_starts = np.concatenate([[0], np.cumsum(arrays.pop("title_counts"))])
+        edition = (folder / "edition").read_text()
+        return cls(
+            starts=starts, title_starts=title_starts, edition=edition, folder=folder, **arrays
+        )
+
+    @property
+    def dim(self) -> int:
+        return self.vectors.shape[1]
 
     def words(self) -> list[list[str]]:
         """Of each page, in the order of its vectors."""
@@ -70,19 +84,19 @@ class RealPages:
         return self.starts[first], self.starts[last]
 
 
-def real_pages(cache: Path, data: Path | None) -> RealPages:
+def real_pages(cache: Path, data: Path | None, edition: str) -> RealPages:
     """Encoded now, as far as they have not been before."""
-    folder = cache / f"pages-{data.name}-debian" if data else cache / "pages-debian"
+    folder = cache / edition / (f"pages-{data.name}-debian" if data else "pages-debian")
     if not folder.exists():
-        shards = [*encoded_data(cache, data), *encoded_packages(cache)]
-        put_together(shards, folder)
+        shards = [*encoded_data(cache, data, edition), *encoded_packages(cache, edition)]
+        put_together(shards, folder, edition)
     return RealPages.read(folder)
 
 
 # ---------------------------------------------------------------------- encoding
 
 
-def encoded_packages(cache: Path) -> Iterator[Path]:
+def encoded_packages(cache: Path, edition: str) -> Iterator[Path]:
     """The shards of all packages, in order; downloads and unpacks them first."""
     unpacked = cache / "debian" / "pdfs"
     if not unpacked.exists():
@@ -91,13 +105,14 @@ def encoded_packages(cache: Path) -> Iterator[Path]:
         chosen = some_pages(
             sorted((unpacked / name).glob("*.pdf")), random.Random(f"{SEED} {name}")
         )
-        yield shard(cache / "shards" / f"{name}.npz", chosen)
+        yield shard(cache / edition / "shards" / f"{name}.npz", chosen, edition)
 
 
-def encoded_data(cache: Path, data: Path | None) -> Iterator[Path]:
+def encoded_data(cache: Path, data: Path | None, edition: str) -> Iterator[Path]:
     if data is not None:
         for path in sorted((data / "pdfs").glob("*.pdf")):
-            yield shard(cache / "shards" / data.name / f"{path.stem}.npz", all_pages(path))
+            place = cache / edition / "shards" / data.name / f"{path.stem}.npz"
+            yield shard(place, all_pages(path), edition)
 
 
 def some_pages(paths: list[Path], chance: random.Random) -> Iterator[tuple[str, Page]]:
@@ -121,7 +136,7 @@ def pages_of_file(path: Path, most: int | None) -> Iterator[tuple[str, Page]]:
     from docpruner.errors import PageError
     from docpruner.pages.reader import PageReader
 
-    with PageReader(pixels=None) as reader:
+    with PageReader(pixels=None, title_page=True) as reader:
         try:
             count = reader.open(path)
         except PageError:
@@ -134,18 +149,15 @@ def pages_of_file(path: Path, most: int | None) -> Iterator[tuple[str, Page]]:
                 yield f"{path.parent.name}/{path.name}", page
 
 
-_encoder: list[Any] = []  # loaded once, if there is anything to encode
+@lru_cache
+def encoder(edition: str) -> Any:
+    """Loaded if there is anything to encode."""
+    from docpruner.encoders.builtin import BuiltinEncoder
+
+    return BuiltinEncoder(edition)
 
 
-def encoder() -> Any:
-    if not _encoder:
-        from docpruner.encoders.builtin import BuiltinEncoder
-
-        _encoder.append(BuiltinEncoder("builtin-v1"))  # whose 128 dimensions all of this is about
-    return _encoder[0]
-
-
-def shard(path: Path, pages: Iterable[tuple[str, Page]]) -> Path:
+def shard(path: Path, pages: Iterable[tuple[str, Page]], edition: str) -> Path:
     """The file of these pages, encoded unless it is there."""
     if path.exists():
         return path
@@ -154,17 +166,19 @@ def shard(path: Path, pages: Iterable[tuple[str, Page]]) -> Path:
     waiting = iter(pages)
     while some := list(islice(waiting, AT_ONCE)):
         named += some
-        encoded += encoder().encode_pages([page for _, page in some])
+        encoded += encoder(edition).encode_pages([page for _, page in some])
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".partial")
     with temporary.open("wb") as file:
         np.savez(
             file,
-            vectors=joined([page.vectors.astype(np.float16) for page in encoded], (0, 128)),
-            importance=joined([page.importance for page in encoded], (0,)),
-            boxes=joined([page.boxes for page in encoded], (0, 4)),
-            cells=joined([page.cells for page in encoded], (0,)),
-            counts=np.array([len(page.vectors) for page in encoded], np.int64),
+            vectors=joined([words(page, page.vectors).astype(np.float16) for page in encoded]),
+            importance=joined([words(page, page.importance) for page in encoded]),
+            boxes=joined([words(page, page.boxes) for page in encoded]),
+            cells=joined([words(page, page.cells) for page in encoded]),
+            counts=np.array([len(page.patches) for page in encoded], np.int64),
+            titles=joined([titles(page).astype(np.float16) for page in encoded]),
+            title_counts=np.array([len(titles(page)) for page in encoded], np.int64),
             sizes=np.array([page.size for _, page in named], np.float32).reshape(-1, 2),
             hashes=np.array([page.content_hash.hex() for _, page in named], "U64"),
             names=json.dumps([name for name, _ in named]),
@@ -175,17 +189,25 @@ def shard(path: Path, pages: Iterable[tuple[str, Page]]) -> Path:
     return path
 
 
-def joined(parts: list[np.ndarray], empty: tuple[int, ...]) -> np.ndarray:
-    return np.concatenate(parts) if parts else np.empty(empty, np.float32)
+def words(page: PageEmbedding, values: np.ndarray) -> np.ndarray:
+    return values[page.patches]
+
+
+def titles(page: PageEmbedding) -> np.ndarray:
+    return page.vectors[page.cells == SPECIAL]
+
+
+def joined(parts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate(parts) if parts else np.empty(0)
 
 
 # ---------------------------------------------------------------------- putting together
 
 
-def put_together(shards: list[Path], folder: Path) -> None:
+def put_together(shards: list[Path], folder: Path, edition: str) -> None:
     """All pages of the shards in one array for each kind, without second copies of a page."""
     parts: dict[str, list[np.ndarray]] = {name: [] for name in ARRAYS}
-    words: list[list[str]] = []
+    texts_of_pages: list[list[str]] = []
     seen: set[str] = set()
     numbers: dict[str, int] = {}
     for path in shards:
@@ -197,17 +219,21 @@ def put_together(shards: list[Path], folder: Path) -> None:
                 if not (hash_ in seen or seen.add(hash_))
             ]
             kept = np.isin(np.arange(len(names)), fresh)
+            if not fresh:
+                continue
             of_words = np.repeat(kept, stored["counts"])
-            for name in ("vectors", "importance", "boxes", "cells"):
+            for name in OF_WORDS:
                 parts[name].append(stored[name][of_words])
-            for name in ("counts", "sizes"):
+            parts["titles"].append(stored["titles"][np.repeat(kept, stored["title_counts"])])
+            for name in OF_PAGES:
                 parts[name].append(stored[name][kept])
         documents = [numbers.setdefault(names[place], len(numbers)) for place in fresh]
         parts["documents"].append(np.array(documents, np.int64))
-        words += [texts[place] for place in fresh]
+        texts_of_pages += [texts[place] for place in fresh]
     temporary = folder.with_suffix(".partial")
     temporary.mkdir(parents=True, exist_ok=True)
     for name, arrays in parts.items():
-        np.save(temporary / f"{name}.npy", np.concatenate([part for part in arrays if len(part)]))
-    (temporary / "words.json").write_text(json.dumps(words))
+        np.save(temporary / f"{name}.npy", np.concatenate(arrays))
+    (temporary / "words.json").write_text(json.dumps(texts_of_pages))
+    (temporary / "edition").write_text(edition)
     temporary.rename(folder)

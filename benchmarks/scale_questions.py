@@ -43,9 +43,10 @@ def questions(real: RealPages, data: Path | None) -> list[str]:
     return texts
 
 
-def write_queries(path: Path, texts: list[str]) -> float:
+def write_queries(path: Path, texts: list[str], edition: str) -> float:
     """Their vectors to a file; the median time to encode one, in milliseconds."""
-    both = [timed(lambda text=text: encoder().encode_queries([text])[0]) for text in texts]
+    asked = encoder(edition)
+    both = [timed(lambda text=text: asked.encode_queries([text])[0]) for text in texts]
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez(path, *(vectors for vectors, _ in both))
     return float(np.median([spent for _, spent in both]))

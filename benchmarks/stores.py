@@ -43,6 +43,7 @@ from scale_pages import real_pages
 from scale_questions import questions, write_queries
 
 from docpruner.codecs import CODEC_NAMES
+from docpruner.encoders.builtin_editions import EDITIONS, NEWEST
 from docpruner.facade import DEFAULT_CODEC
 from search import FailedError, rounded, said_by
 
@@ -180,15 +181,17 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="a folder with pdfs/ and queries.jsonl")
     parser.add_argument("--pages", type=int, default=10_000)
     parser.add_argument("--codec", choices=CODEC_NAMES, default=DEFAULT_CODEC)
+    parser.add_argument("--edition", choices=EDITIONS, default=NEWEST.name)
     parser.add_argument("--queries", type=int, default=50)
     parser.add_argument("--stores", nargs="+", choices=PLACES, default=list(PLACES))
     given = parser.parse_args()
     console = Console(width=max(150, Console().width), highlight=False)
-    real = real_pages(given.cache, given.data)
+    real = real_pages(given.cache, given.data, given.edition)
     source = place_of(given.work, given.pages, given.codec)
     load(source, real, given.pages, given.codec)
     queries = given.work / f"queries-{given.queries}.npz"
-    write_queries(queries, questions(real, given.data)[: given.queries])
+    asked = questions(real, given.data)[: given.queries]
+    write_queries(queries, asked, given.edition)
     rows: dict[str, dict[str, Any]] = {}
     right: list[list[Any]] | None = None
     for name in given.stores:

@@ -26,6 +26,7 @@ from stores.made import (
     page_of,
     segment_files,
     settings_of,
+    stats_of,
     unit_vectors,
 )
 
@@ -103,6 +104,33 @@ def test_one_that_was_stopped_goes_on_where_it_was(store):
     assert count(store, "moved") == count(store, "moved_segments") == 0
     assert sum(segment_files(store.folder).values()) == PAGES * 3 * (DIM + 2)
     assert store.verify() == []
+
+
+def test_what_is_written_so_far_is_not_counted_as_the_indexs_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(rewriting, "BATCH", 100)
+    with create_folder(tmp_path / "index", dim=DIM) as store:
+        pages = [made_page(n, unit_vectors(40, DIM, seed=n)) for n in range(1, 401)]
+        commit(store, document("a.pdf", pages))
+        before, size = stats_of(store), catalogue_size(store)
+
+        def ten_only(page):
+            if page.number > 350:
+                raise KeyboardInterrupt
+            kept = made_page(page.number, page.vectors.decode()[:10])
+            return replace(page, vectors=kept.vectors, provenance=kept.provenance)
+
+        with pytest.raises(KeyboardInterrupt):
+            rewrite(store, ten_only, settings_of(dim=DIM, spec="random:ratio=0.75"))
+        after = stats_of(store)
+        assert count(store, "moved") == 300
+        assert catalogue_size(store) > size + 20_000
+        assert abs(after.bytes_besides - before.bytes_besides) <= 2 * 4096
+
+
+def catalogue_size(store: FolderStore) -> int:
+    with closing(sqlite3.connect(store.folder / "catalogue.sqlite")) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return (store.folder / "catalogue.sqlite").stat().st_size
 
 
 def test_readers_see_the_old_or_the_new(store):

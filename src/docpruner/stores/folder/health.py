@@ -30,6 +30,8 @@ from docpruner.stores.page_map_bytes import unpack
 from docpruner.stores.records import Damage, Stats
 from docpruner.stores.totals import summed_up
 
+BYTES_OF_MOVED, BYTES_OF_PLACE = 20, 12  # of a row of the table `moved`, and of its index
+
 GONE = "its vectors are gone: the segment file is shorter than it was"
 
 
@@ -87,7 +89,8 @@ def _texts(connection: sqlite3.Connection) -> tuple[int, int]:
 
 def _besides(connection: sqlite3.Connection, folder: Path) -> tuple[int, int]:
     """What the catalogue takes, and would take without pages; its log is not counted, as it is
-    emptied into the catalogue, but what readers share is."""
+    emptied into the catalogue, but what readers share is. Nor is what a rewriting of all pages
+    has noted so far: one that was stopped would leave no setting that fits a budget."""
     (page,), (all_pages,), (free,) = (
         connection.execute(f"PRAGMA {what}").fetchone()
         for what in ("page_size", "page_count", "freelist_count")
@@ -95,7 +98,19 @@ def _besides(connection: sqlite3.Connection, folder: Path) -> tuple[int, int]:
     (roots,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE rootpage").fetchone()
     shared = folder / f"{NAME}-shm"
     always = shared.stat().st_size if shared.exists() else 0
-    return always + (all_pages - free) * page, always + (roots + 1) * page
+    blocks = max(all_pages - free - _blocks_of_rewriting(connection, page), roots + 1)
+    return always + blocks * page, always + (roots + 1) * page
+
+
+def _blocks_of_rewriting(connection: sqlite3.Connection, size: int) -> int:
+    """Of the table `moved` and of its index, beside one for each; by what their rows take."""
+    if format_of(connection) < FORMAT:
+        return 0
+    rows, maps = connection.execute(
+        "SELECT count(*), coalesce(sum(length(map)), 0) FROM moved"
+    ).fetchone()
+    bytes_of = (maps + rows * BYTES_OF_MOVED, rows * BYTES_OF_PLACE)
+    return sum(-(-taken // size) for taken in bytes_of if taken > size)
 
 
 def damages(folder: Path, progress: Progress | None = None) -> Iterator[tuple[int, Damage]]:

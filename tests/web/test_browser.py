@@ -199,6 +199,23 @@ def test_a_picture_seen_a_moment_ago_is_not_asked_for_again(page, site):
     assert len(set(asked)) == len(asked)
 
 
+def test_a_picture_on_its_way_is_not_asked_for_again(page, site):
+    asked, held = [], []
+    page.on("request", lambda request: "/image" in request.url and asked.append(request.url))
+    page.route("**/image?*", lambda route: held.append(route))
+    ask(page, site)
+    expect(page.locator("#hits > li").first).to_be_visible()
+    while len(held) < 4:
+        page.wait_for_timeout(20)
+    page.goto(f"{site.address}#/search?q={QUESTION}&document=*report*")
+    expect(page.locator("#hits > li", has_text="annual-report.pdf")).to_have_count(12)
+    for route in held:
+        route.continue_()
+    page.unroute("**/image?*")
+    expect(page.locator("#hits > li").first.locator(".loaded")).to_be_visible()
+    assert len(set(asked)) == len(asked)
+
+
 def test_more_pages_go_on_where_the_first_ended(page, site):
     ask(page, site)
     page.get_by_role("button", name="Show more").click()

@@ -9,6 +9,7 @@ const WIDTH = 320;
 const KEPT = 100; // pictures: the next query often finds the same pages
 
 let kept = new Map(); // images by their address, the latest last
+let arriving = new Map(); // downloads that are not shown yet, by the same
 
 const loaders = new WeakMap();
 const watcher = new IntersectionObserver(
@@ -40,10 +41,12 @@ export function thumb(document, page, matches = []) {
   }
   loaders.set(box, async () => {
     try {
-      show(Object.assign(await imageOf(await download(path, { width: WIDTH })), { alt: "" }));
+      show(Object.assign(await imageOf(await arrival(path)), { alt: "" }));
     } catch (failure) {
       const [reason] = failure.message.split(";");
       box.replaceChildren(el("span", { class: "no-picture" }, sentence(reason)));
+    } finally {
+      arriving.delete(path);
     }
   });
   watcher.observe(box);
@@ -51,7 +54,13 @@ export function thumb(document, page, matches = []) {
 }
 
 /** Fetch all pictures again: the index has changed. */
-export const forgetThumbs = () => (kept = new Map());
+export const forgetThumbs = () => ([kept, arriving] = [new Map(), new Map()]);
+
+/** The picture, asked for once also if hits come and go while it is on its way. */
+function arrival(path) {
+  if (!arriving.has(path)) arriving.set(path, download(path, { width: WIDTH }));
+  return arriving.get(path);
+}
 
 function keep(path, image) {
   kept.delete(path);
